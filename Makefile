@@ -1,0 +1,39 @@
+# `make run` and `make test` need nothing but Python 3.11: both set up .venv from pinned versions, once.
+# TORCH_INDEX_URL chooses where torch comes from, for example a CPU-only index; by default it is the usual one.
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-input
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+.PHONY: run test test-all lint ui clean-env
+
+run: $(STAMP)
+	@$(BIN)/envace run
+
+test: $(STAMP)
+	@$(PYTEST) -q -m "not slow" -n 2 --dist loadfile
+
+test-all: $(STAMP)
+	@$(PYTEST) -q
+
+lint: $(STAMP)
+	@$(BIN)/ruff check .
+	@$(BIN)/pyright
+
+ui: $(STAMP)
+	@$(BIN)/envace ui
+
+clean-env:
+	rm -rf $(VENV)
+
+$(STAMP): constraints/cpu.txt pyproject.toml
+	@for python in $(PYTHON) python3.11 python3; do \
+	  if $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then \
+	    echo "setting up $(VENV) (once, a few minutes)"; exec $$python -m venv $(VENV); \
+	  fi; \
+	done; echo "Python 3.11 was not found; install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
+	@$(PIP) $(if $(TORCH_INDEX_URL),--index-url $(TORCH_INDEX_URL)) $$(grep '^torch==' constraints/cpu.txt)
+	@$(PIP) -r constraints/cpu.txt
+	@$(PIP) -e . --no-deps --no-build-isolation
+	@touch $@

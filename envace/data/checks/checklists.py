@@ -1,0 +1,87 @@
+"""Checks 24 to 29: the checklist's shape, its items, their ids, weights and dependences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envace.data.checks.items import check_item
+from envace.data.checks.row import Row
+from envace.data.checks.violation import pointer
+
+MAX_ITEMS = 20
+WEIGHT_TOLERANCE, WEIGHT_REPAIRABLE = 1e-3, 0.05
+
+
+def check_checklists(row: Row, user_messages: int | None) -> None:
+    """24 to 29 for every variant. `user_messages` is None where the messages cannot be read."""
+    variants = row.record.get("checklists")
+    if not isinstance(variants, list) or not variants:
+        row.findings.add(24, "R", "/checklists", "a row needs a list with at least one checklist")
+        return
+    for number, variant in enumerate(variants):
+        place = pointer("checklists", number)
+        if not isinstance(variant, list):
+            row.findings.add(24, "R", place, "a checklist must be a list of turns")
+            continue
+        if user_messages is not None and len(variant) != user_messages:
+            row.findings.add(24, "R", place, f"{len(variant)} turns of items for {user_messages} user messages")
+        for index, items in enumerate(variant):
+            _check_turn(row, items, f"{place}/{index}")
+
+
+def _check_turn(row: Row, items: Any, place: str) -> None:
+    if not isinstance(items, list) or not items:
+        row.findings.add(25, "R", place, "the turn has no items")
+        return
+    if len(items) > MAX_ITEMS:
+        row.findings.add(25, "W", place, f"{len(items)} items; more than {MAX_ITEMS} are rarely worth judging")
+    if all([check_item(row.findings, item, f"{place}/{index}") for index, item in enumerate(items)]):
+        _check_ids(row, items, place)
+        _check_weights(row, items, place)
+        _check_dependences(row, items, place)
+
+
+def _check_ids(row: Row, items: list[dict[str, Any]], place: str) -> None:
+    seen: set[str] = set()
+    for index, item in enumerate(items):
+        if not item["id"].strip():
+            row.findings.add(27, "R", f"{place}/{index}/id", "the id is blank")
+        elif item["id"] in seen:
+            row.findings.add(27, "R", f"{place}/{index}/id", f"the id {item['id']!r} stands twice in this turn")
+        seen.add(item["id"])
+
+
+def _check_weights(row: Row, items: list[dict[str, Any]], place: str) -> None:
+    faulty = False
+    for index, item in enumerate(items):
+        weight = item["weight"]
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= 1:
+            row.findings.add(28, "R", f"{place}/{index}/weight", f"the weight must be above 0, at most 1: {weight!r}")
+            faulty = True
+    if faulty:
+        return
+    total = sum(item["weight"] for item in items)
+    off = abs(total - 1)
+    if off > WEIGHT_REPAIRABLE:
+        row.findings.add(28, "R", place, f"the weights sum to {total:.4f}, not 1")
+    elif off > WEIGHT_TOLERANCE:
+        row.findings.add(28, "W", place, f"the weights sum to {total:.4f}; divided by that")
+
+
+def _check_dependences(row: Row, items: list[dict[str, Any]], place: str) -> None:
+    by_id = {item["id"]: item for item in items}
+    for index, item in enumerate(items):
+        for needed in item["dependence"]:
+            where = f"{place}/{index}/dependence"
+            if needed == item["id"]:
+                row.findings.add(29, "R", where, f"{needed!r} depends on itself")
+            elif needed not in by_id:
+                row.findings.add(29, "R", where, f"{needed!r} is no item of this turn")
+            elif by_id[needed]["focus_on"] != "tool.content":
+                row.findings.add(29, "W", where, f"{needed!r} does not look at a tool result")
+    edges = {item["id"]: [n for n in item["dependence"] if n in by_id and n != item["id"]] for item in items}
+    resolved: set[str] = set()
+    while ready := [node for node, needs in edges.items() if node not in resolved and resolved.issuperset(needs)]:
+        resolved.update(ready)
+    if len(resolved) < len(edges):
+        row.findings.add(29, "R", place, f"items depend on each other in a circle: {sorted(set(edges) - resolved)}")

@@ -1,0 +1,81 @@
+"""A sample conversation as a record of CM2's raw schema, with the sample's two extra keys `outcome` and `world`."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from envace.data.sample.conversations import Conversation
+from envace.data.sample.rubrics import turn_items
+from envace.data.sample.turns import SampleTurn
+from envace.data.sample.world import World
+from envace.files import canonical_json, compact_json
+from envace.types import ToolCall
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "envace/data/sample")
+
+
+def to_raw_record(world: World, conversation: Conversation) -> dict[str, Any]:
+    """The raw record of a conversation. Results are what the world truly answers; the uuid comes from the content."""
+    messages: list[dict[str, Any]] = []
+    checklist = []
+    for index, turn in enumerate(conversation.turns):
+        part = _turn_messages(world, turn, calls_before=sum(len(m["tool_calls"]) for m in messages))
+        checklist.append(turn_items(index, part, turn.facts, is_final=index == len(conversation.turns) - 1))
+        messages += part
+    record = {
+        "messages": messages,
+        "tools": [world.tool_schema(name) for name in conversation.tools],
+        "checklists": [checklist],
+        "outcome": {"turns": [_outcome(turn) for turn in conversation.turns]},
+        "world": {"domain": conversation.domain, "seed": world.seed},
+    }
+    return {"uuid": str(uuid.uuid5(_NAMESPACE, canonical_json(record))), **record}
+
+
+def _turn_messages(world: World, turn: SampleTurn, calls_before: int) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = [_message("user", turn.user_message)]
+    number = calls_before
+    for calls in turn.steps:
+        raw_calls = []
+        for call in calls:
+            function = {"name": call.tool_name, "arguments": call.arguments}
+            raw_calls.append({"id": f"call_{number}", "type": "function", "function": function})
+            number += 1
+        messages.append(_message("assistant", _think(_thought_before(calls)), raw_calls))
+        for call in calls:
+            messages.append(_message("tool", compact_json(world.execute(call.tool_name, call.parsed()))))
+    messages.append(_message("assistant", f"{_think(_thought_before_reply(turn))}\n\n{turn.reply}"))
+    return messages
+
+
+def _message(role: str, content: str, tool_calls: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    return {"role": role, "content": content, "tool_calls": tool_calls or []}
+
+
+def _think(thought: str) -> str:
+    return f"<think>\n{thought}\n</think>"
+
+
+def _thought_before(calls: tuple[ToolCall, ...]) -> str:
+    return f"I need {' and '.join(dict.fromkeys(call.tool_name for call in calls))}."
+
+
+def _thought_before_reply(turn: SampleTurn) -> str:
+    by_kind = {
+        "refuse": f"{turn.forbidden_tools[0]} is not allowed here." if turn.forbidden_tools else "",
+        "chain_refuse": f"{turn.forbidden_tools[0]} is not possible now." if turn.forbidden_tools else "",
+        "none": "A value is missing." if turn.forbidden_tools else "No tool is needed.",
+        "error": "Nothing was found.",
+    }
+    return by_kind.get(turn.kind, "I have what I need.")
+
+
+def _outcome(turn: SampleTurn) -> dict[str, Any]:
+    required = [{"name": call.tool_name, "arguments": call.parsed()} for step in turn.steps for call in step]
+    return {
+        "required_calls": required,
+        "ordered": True,
+        "forbidden_tools": list(turn.forbidden_tools),
+        "required_facts": list(turn.facts),
+    }

@@ -1,0 +1,189 @@
+"""A CPU engine around any transformers causal LM: continuous batching over slots of one preallocated KV cache.
+
+A finished output frees its slot at once and the next waiting request takes it, so no rollout waits for the slowest.
+The history of a rollout stays cached between its outputs, so its next prompt costs only what was added since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from envace.engines.attention import use_grouped_attention
+from envace.engines.kv_slots import SlotCache
+from envace.engines.prefixes import PrefixTable
+from envace.engines.protocol import Generation, GenerationRequest
+from envace.engines.sampling import sample_tokens
+from envace.errors import EngineError
+
+
+@dataclass(slots=True)
+class EngineStats:
+    """Work counters: exact, unlike times."""
+
+    prompt_tokens: int = 0
+    prefilled_tokens: int = 0
+    sampled_tokens: int = 0
+    decode_steps: int = 0
+    slot_steps: int = 0
+
+
+@dataclass(slots=True)
+class _Running:
+    request: GenerationRequest
+    future: asyncio.Future[Generation]
+    draws: torch.Tensor
+    cached: int = 0  # tokens whose keys and values are in this output's row
+    token_ids: list[int] = field(default_factory=list)
+    log_probs: list[float] = field(default_factory=list)
+
+    def pending(self) -> list[int]:
+        """The tokens to feed next: what of the prompt is not cached yet, or the last sampled one."""
+        return self.token_ids[-1:] or self.request.prompt_ids[self.cached :]
+
+
+class CpuEngine:
+    """TokenEngine on a transformers model in this process.
+
+    Args:
+        model: a causal LM in evaluation mode, for this engine alone (its attention is switched). After its weights
+            change in place, call `forget`.
+        max_slots: how many outputs are generated side by side; further requests wait.
+        max_length: longest prompt plus output in tokens.
+    """
+
+    def __init__(self, model: Any, *, max_slots: int = 64, max_length: int | None = None) -> None:
+        use_grouped_attention(model)
+        self.model = model
+        eos = model.generation_config.eos_token_id
+        self._stop = frozenset([eos] if isinstance(eos, int) else eos or [])
+        if not self._stop:
+            raise EngineError("the model's generation_config names no eos_token_id, so outputs could never end")
+        self._limit = max_length or model.config.max_position_embeddings
+        self._max_slots = max_slots
+        self._cache = SlotCache(model.config, 2 * max_slots, self._limit)
+        self._prefixes = PrefixTable(range(max_slots, 2 * max_slots))
+        self._waiting: list[_Running] = []
+        self._running: list[_Running] = []
+        self._driver: asyncio.Task[None] | None = None
+        self.stats = EngineStats()
+
+    async def generate(self, request: GenerationRequest) -> Generation:
+        """Sample one output. Raises EngineError where the request cannot fit."""
+        if not request.prompt_ids or len(request.prompt_ids) + request.max_tokens > self._limit:
+            raise EngineError(
+                f"prompt of {len(request.prompt_ids)} + {request.max_tokens} new tokens: not within 1..{self._limit}"
+            )
+        generator = torch.Generator().manual_seed(request.seed)
+        draws = torch.rand(request.max_tokens, generator=generator, dtype=torch.float64)
+        future: asyncio.Future[Generation] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Running(request, future, draws))
+        if self._driver is None or self._driver.done():
+            self._driver = asyncio.create_task(self._drive())
+        return await future
+
+    def forget(self) -> None:
+        """Drop all cached prefixes. Call after the model's weights changed."""
+        self._prefixes.clear()
+
+    async def _drive(self) -> None:
+        try:
+            while self._waiting or self._running:
+                self._drop_cancelled()
+                free = self._max_slots - len(self._running)
+                joining, self._waiting = self._waiting[:free], self._waiting[free:]
+                for run in await asyncio.to_thread(self._step, joining):
+                    if not run.future.done():
+                        run.future.set_result(Generation(run.token_ids, run.log_probs))
+                await asyncio.sleep(0)  # let the rollouts that just got an answer ask for more
+        except Exception as error:  # every waiting rollout must learn of it, whatever it is
+            failed, self._running, self._waiting = [*self._running, *self._waiting], [], []
+            for run in failed:
+                if not run.future.done():
+                    run.future.set_exception(EngineError(f"{type(error).__name__}: {error}"))
+
+    def _drop_cancelled(self) -> None:
+        self._waiting = [r for r in self._waiting if not r.future.cancelled()]
+        for slot in reversed(range(len(self._running))):
+            if self._running[slot].future.cancelled():
+                self._free(slot)
+
+    @torch.inference_mode()
+    def _step(self, joining: list[_Running]) -> list[_Running]:
+        """Prefill the joining requests, then decode one token in every slot. Returns what ended."""
+        finished: list[_Running] = []
+        if joining:
+            first = len(self._running)
+            for slot, run in enumerate(joining, start=first):
+                self._reuse_prefix(slot, run)
+            self._running.extend(joining)
+            self._advance(first, finished)
+        if self._running:
+            self.stats.decode_steps += 1
+            self.stats.slot_steps += len(self._running)
+            self._advance(0, finished)
+        return finished
+
+    def _reuse_prefix(self, slot: int, run: _Running) -> None:
+        prompt = run.request.prompt_ids
+        row, run.cached = self._prefixes.match(run.request.session, prompt)
+        if run.cached:
+            self._cache.copy_row(row, slot, run.cached)
+        self.stats.prompt_tokens += len(prompt)
+        self.stats.prefilled_tokens += len(prompt) - run.cached
+
+    def _advance(self, first: int, finished: list[_Running]) -> None:
+        """Feed the pending tokens of slots `first`.. and sample one token in each."""
+        runs = self._running[first:]
+        pending = [r.pending() for r in runs]
+        lengths = torch.tensor([len(p) for p in pending])
+        start = torch.tensor([r.cached for r in runs])
+        queries = torch.arange(int(lengths.max()))
+        ids = torch.zeros(len(runs), len(queries), dtype=torch.long)
+        for row, tokens in enumerate(pending):
+            ids[row, : len(tokens)] = torch.tensor(tokens)
+        positions = start[:, None] + queries
+        width = int((start + lengths).max())
+        self._cache.plan(slice(first, first + len(runs)), positions, queries < lengths[:, None], width)
+        mask = (torch.arange(width) <= positions[:, :, None])[:, None]
+        hidden = self.model.base_model(
+            input_ids=ids,
+            position_ids=positions.clamp(max=self._limit - 1),
+            attention_mask=mask,
+            past_key_values=self._cache,
+            use_cache=True,
+        ).last_hidden_state[torch.arange(len(runs)), lengths - 1]
+        for run, tokens in zip(runs, pending, strict=True):
+            run.cached += len(tokens)
+        self._sample(first, hidden, finished)
+
+    def _sample(self, first: int, hidden: torch.Tensor, finished: list[_Running]) -> None:
+        runs = self._running[first:]
+        tokens, log_probs = sample_tokens(
+            self.model.get_output_embeddings()(hidden).float(),
+            temperature=torch.tensor([r.request.temperature for r in runs]),
+            top_p=torch.tensor([r.request.top_p for r in runs]),
+            draws=torch.stack([r.draws[len(r.token_ids)] for r in runs]),
+        )
+        self.stats.sampled_tokens += len(runs)
+        for offset, token, log_prob in reversed(list(zip(range(len(runs)), tokens.tolist(), log_probs.tolist()))):
+            run = runs[offset]
+            run.token_ids.append(token)
+            run.log_probs.append(log_prob)
+            if token in self._stop or len(run.token_ids) >= run.request.max_tokens:
+                finished.append(run)
+                self._park(first + offset, run)
+                self._free(first + offset)
+
+    def _park(self, slot: int, run: _Running) -> None:
+        ids = [*run.request.prompt_ids, *run.token_ids][: run.cached]
+        self._cache.copy_row(slot, self._prefixes.park(run.request.session, ids), run.cached)
+
+    def _free(self, slot: int) -> None:
+        last = self._running.pop()
+        if slot < len(self._running):
+            self._cache.copy_row(len(self._running), slot, last.cached)
+            self._running[slot] = last

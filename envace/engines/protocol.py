@@ -1,0 +1,43 @@
+"""What the act–rehearse loop asks of an engine, and nothing more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """One generation. `session` names the rollout (engines may keep its prefix); `seed` fixes the sampled draws."""
+
+    session: str
+    prompt_ids: list[int]
+    max_tokens: int
+    temperature: float
+    top_p: float
+    seed: int
+
+
+@dataclass(slots=True)
+class Generation:
+    """What was sampled: ids, the end token included where it came, and one log-probability an id."""
+
+    token_ids: list[int]
+    log_probs: list[float]
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+class TokenEngine(Protocol):
+    """An engine that takes and gives token ids. Raises EngineError when it cannot serve."""
+
+    async def generate(self, request: GenerationRequest) -> Generation:
+        """Sample one output."""
+        ...
+
+
+class Environment(Protocol):
+    """A true environment: something that really answers calls (evaluation only, never training)."""
+
+    def respond(self, tool_name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The tool's answer."""
+        ...

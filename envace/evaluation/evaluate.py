@@ -1,0 +1,101 @@
+"""Evaluates one policy: held-out tasks with the tools executed by code, the same tasks rehearsed, and fidelity."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from envace.config import EvaluatePolicyParams, RewardParams, RolloutParams
+from envace.data.sample.environment import SampleEnvironment
+from envace.engines.load import LoadedPolicy, load_policy
+from envace.evaluation.fidelity import measure_fidelity
+from envace.evaluation.summary import summarise
+from envace.rollout.batch import unfold_all
+from envace.rollout.loop import RolloutSettings
+from envace.rollout.records import rollout_row
+from envace.types import Rollout, Task
+
+MAX_SLOTS = 64
+LABELS = ("policy", "split", "environment")
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """Figures by split and environment, and the rollouts behind them as rows."""
+
+    metrics: dict[str, Any] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+
+def evaluate_policy(
+    name: str,
+    folder: Path,
+    tasks: Sequence[Task],
+    *,
+    evaluation: EvaluatePolicyParams,
+    rollout: RolloutParams,
+    reward: RewardParams,
+) -> Evaluation:
+    """Evaluate the policy in `folder` on `tasks` (any splits). Tasks without a world or an outcome are left out of the
+    figures that need one, and those figures count what was used."""
+    policy = load_policy(
+        folder, max_slots=MAX_SLOTS, max_length=rollout.max_prompt_tokens + max(_longest_outputs(rollout))
+    )
+    by_split: dict[str, list[Task]] = defaultdict(list)
+    for task in tasks:
+        by_split[task.split].append(task)
+    result = Evaluation()
+    sampling = rollout.model_copy(update={"act": evaluation.act, "rehearse": evaluation.rehearse})
+    for split, members in sorted(by_split.items()):
+        result.metrics[split] = asyncio.run(
+            _evaluate_split(name, split, members, policy, evaluation, sampling, reward, result.rows)
+        )
+    return result
+
+
+async def _evaluate_split(
+    name: str,
+    split: str,
+    tasks: Sequence[Task],
+    policy: LoadedPolicy,
+    evaluation: EvaluatePolicyParams,
+    rollout: RolloutParams,
+    reward: RewardParams,
+    rows: list[dict[str, Any]],
+) -> dict[str, Any]:
+    worlds = {t.world.seed: SampleEnvironment(t.world.seed) for t in tasks if t.world}
+    scorable = [t for t in tasks if t.outcome is not None]
+
+    async def run(environment: str, chosen: Sequence[Task]) -> dict[str, Any] | None:
+        def settings(task: Task) -> RolloutSettings:
+            world = worlds[task.world.seed] if environment == "true" and task.world else None
+            return RolloutSettings(rollout, reward, evaluation.seed, world)
+
+        if not chosen:
+            return None
+        rollouts: list[Rollout] = await unfold_all(
+            chosen,
+            evaluation.repeats,
+            engine=policy.engine,
+            layout=policy.layout,
+            settings_of=settings,
+            concurrency=2 * MAX_SLOTS,
+        )
+        rows.extend(rollout_row(r, policy=name, split=split, environment=environment) for r in rollouts)
+        return summarise(rollouts)
+
+    return {
+        "true": await run("true", [t for t in scorable if t.world]),
+        "rehearsed": await run("rehearsed", scorable),
+        "fidelity": await measure_fidelity(
+            tasks, engine=policy.engine, layout=policy.layout, max_tokens=rollout.max_rehearse_tokens
+        ),
+    }
+
+
+def _longest_outputs(rollout: RolloutParams) -> tuple[int, int]:
+    return rollout.max_act_tokens, rollout.max_rehearse_tokens

@@ -1,0 +1,101 @@
+"""How true the imagination is: rehearse recorded results from their recorded history and compare (method, section 7)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from envace.chat.layout import ChatLayout, render_calls
+from envace.chat.parser import parse_response
+from envace.engines.protocol import GenerationRequest, TokenEngine
+from envace.types import Task, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One recorded call with the prompt that ends where its result begins."""
+
+    session: str
+    prompt_ids: list[int]
+    call: ToolCall
+    recorded: Any
+
+
+def transitions(task: Task, layout: ChatLayout) -> list[Transition]:
+    """Every recorded call of a task, each after the recorded (true) history before it."""
+    found: list[Transition] = []
+    history: list[int] = []
+    for turn in task.turns:
+        opening = layout.opening(task) if turn.turn_index == 0 else layout.user(turn.user_message)
+        history = history + opening
+        for step in turn.reference_steps:
+            written = render_calls(step.tool_calls) if step.tool_calls else step.reply
+            history = history + layout.act_header + layout.closed(layout.encode_output(written))
+            for call, result in zip(step.tool_calls, step.tool_results, strict=True):
+                recorded = json.loads(result.content)
+                prompt = history + layout.rehearse_header
+                found.append(Transition(f"{task.task_id}", prompt, call, recorded))
+                history = history + layout.observation(result.content)
+    return found
+
+
+async def measure_fidelity(
+    tasks: Sequence[Task], *, engine: TokenEngine, layout: ChatLayout, max_tokens: int
+) -> dict[str, float | int | None]:
+    """Greedy rehearsals of all recorded transitions against the recorded results.
+
+    parses: share that are JSON. exact: share that are equal. key_f1: F1 of the key sets. leaf_f1: F1 of (path, value)
+    leaves. error_agreement: share that agree whether it is an error. error_recall: share of recorded errors that are
+    rehearsed as errors (None where none is recorded); apart, since an optimistic rehearser hides in the agreement.
+    """
+    cases = [c for task in tasks for c in transitions(task, layout)]
+    requests = [GenerationRequest(c.session, c.prompt_ids, max_tokens, 0.0, 1.0, seed=0) for c in cases]
+    sampled = await asyncio.gather(*(engine.generate(r) for r in requests))
+    texts = [layout.text(s.token_ids) if layout.finished(s.token_ids) else "" for s in sampled]
+    return compare([parse_response(t) for t in texts], [c.recorded for c in cases])
+
+
+def compare(rehearsed: Sequence[Any | None], recorded: Sequence[Any]) -> dict[str, float | int | None]:
+    """The figures of `measure_fidelity` for parsed responses (None: did not parse)."""
+    pairs = list(zip(rehearsed, recorded, strict=True))
+    errors = [r for r, truth in pairs if _is_error(truth)]
+    return {
+        "count": len(pairs),
+        "parses": _share([r is not None for r, _ in pairs]),
+        "exact": _share([r is not None and r == truth for r, truth in pairs]),
+        "key_f1": _share([_f1(_keys(r), _keys(truth)) for r, truth in pairs]),
+        "leaf_f1": _share([_f1(_leaves(r), _leaves(truth)) for r, truth in pairs]),
+        "error_agreement": _share([r is not None and _is_error(r) == _is_error(truth) for r, truth in pairs]),
+        "error_recall": _share([_is_error(r) for r in errors]),
+        "recorded_errors": len(errors),
+        "distinct": len({json.dumps(r, sort_keys=True) for r, _ in pairs if r is not None}),
+    }
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, dict) and "error" in value
+
+
+def _keys(value: Any) -> set[str]:
+    return set(value) if isinstance(value, dict) else set()
+
+
+def _leaves(value: Any, path: str = "") -> set[str]:
+    if isinstance(value, dict):
+        return {leaf for k, v in value.items() for leaf in _leaves(v, f"{path}/{k}")}
+    if isinstance(value, list):
+        return {leaf for i, v in enumerate(value) for leaf in _leaves(v, f"{path}/{i}")}
+    return set() if value is None and not path else {f"{path}={json.dumps(value)}"}
+
+
+def _f1(found: set[str], wanted: set[str]) -> float:
+    if not found and not wanted:
+        return 1.0
+    return 2 * len(found & wanted) / (len(found) + len(wanted))
+
+
+def _share(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 6) if values else None

@@ -1,0 +1,64 @@
+"""Sample rollouts as a two-role script that a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[str, Any]
+_SPEAKERS = {"code": "checked by code", "environment": "true environment"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing said. `speaker` is user, act, rehearse, or who else answered a call; text as it was, not escaped."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One rollout: where it comes from, how it ended, and what was said."""
+
+    title: str
+    lines: list[Line]
+
+
+def samples(rows: Sequence[Row]) -> list[Transcript]:
+    """The best and the worst rollout with a rehearsal among those of the last validation (else the last step)."""
+    validated = [r for r in rows if r["phase"] == "validation"]
+    pool = validated or list(rows)
+    last = max((r["step"] for r in pool), default=None)
+    scored = [r for r in pool if r["step"] == last and r["reward"] is not None]
+    telling = [r for r in scored if any(o["role"] == "rehearse" for o in r["outputs"])] or scored
+    ordered = sorted(telling, key=lambda r: (-r["reward"], r["task_id"], r["rollout_index"]))
+    chosen = [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
+    return [Transcript(_title(row), list(script(row))) for row in chosen]
+
+
+def script(row: Row) -> Iterator[Line]:
+    """Everything said in a rollout, in order."""
+    for index, turn in enumerate(row["turns"]):
+        yield Line("user", turn["user"])
+        waiting = list(turn["observations"])
+        for output in (o for o in row["outputs"] if o["turn_index"] == index):
+            yield from _answered_otherwise(waiting)
+            yield Line(output["role"], output["text"])
+            if output["role"] == "rehearse" and waiting:
+                waiting.pop(0)
+        yield from _answered_otherwise(waiting)
+
+
+def _answered_otherwise(waiting: list[dict[str, Any]]) -> Iterator[Line]:
+    """Takes off what stands at the front and was not rehearsed."""
+    while waiting and waiting[0]["source"] != "rehearsed":
+        found = waiting.pop(0)
+        source: str = found["source"]
+        yield Line(_SPEAKERS.get(source, source), found["content"])
+
+
+def _title(row: Row) -> str:
+    ending = "success" if row["success"] else row["stop_reason"].replace("_", " ")
+    return f"{row['phase']} at step {row['step']}, task {row['task_id']}: reward {row['reward']:.2f}, {ending}"

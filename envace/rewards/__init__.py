@@ -1,0 +1,1 @@
+"""What turns a rollout into a reward."""

@@ -1,0 +1,97 @@
+"""Rollouts as a Parquet table: what reports compute their numbers from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from envace.files import atomic_path, compact_json
+from envace.types import Rollout
+
+
+def rollout_row(rollout: Rollout, **labels: str | int) -> dict[str, Any]:
+    """One rollout as a row; `labels` are the table's leading columns (for instance step, phase)."""
+    assert rollout.stop_reason is not None
+    turns = [
+        {
+            "user": t.user_message,
+            "calls": [{"name": c.tool_name, "arguments": json.loads(c.arguments)} for c in t.calls],
+            "observations": [{"source": o.source, "content": o.content} for o in t.observations],
+            "reply": t.reply,
+            "score": t.score,
+            "satisfied": t.satisfied,
+        }
+        for t in rollout.turns
+    ]
+    outputs = [
+        {
+            "role": o.role.value,
+            "turn_index": o.turn_index,
+            "text": o.text,
+            "prompt_tokens": len(o.prompt_ids),
+            "tokens": len(o.token_ids),
+        }
+        for o in rollout.outputs
+    ]
+    return {
+        **labels,
+        "task_id": rollout.task_id,
+        "rollout_index": rollout.rollout_index,
+        "reward": rollout.reward,
+        "success": rollout.success,
+        "stop_reason": rollout.stop_reason.value,
+        "error": rollout.error,
+        "turns": compact_json(turns),
+        "outputs": outputs,
+    }
+
+
+def write_rollouts(target: Path, rows: Sequence[dict[str, Any]], labels: Iterable[str]) -> None:
+    """Write rows of `rollout_row` sorted by their labels, task and index. The same rows give the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    label_names = list(labels)
+    schema = _schema(label_names)
+    ordered = sorted(rows, key=lambda r: [r[n] for n in (*label_names, "task_id", "rollout_index")])
+    with atomic_path(target) as part:
+        pq.write_table(pa.Table.from_pylist(ordered, schema=schema), part, compression="zstd")
+
+
+def read_rollouts(path: Path) -> list[dict[str, Any]]:
+    """Rows as they were written, `turns` decoded."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(path).to_pylist()
+    for row in rows:
+        row["turns"] = json.loads(row["turns"])
+    return rows
+
+
+def _schema(labels: Sequence[str]) -> Any:
+    import pyarrow as pa
+
+    output = pa.struct(
+        [
+            ("role", pa.string()),
+            ("turn_index", pa.int32()),
+            ("text", pa.string()),
+            ("prompt_tokens", pa.int32()),
+            ("tokens", pa.int32()),
+        ]
+    )
+    return pa.schema(
+        [
+            *((name, pa.int32() if name == "step" else pa.string()) for name in labels),
+            ("task_id", pa.string()),
+            ("rollout_index", pa.int32()),
+            ("reward", pa.float64()),
+            ("success", pa.bool_()),
+            ("stop_reason", pa.string()),
+            ("error", pa.string()),
+            ("turns", pa.string()),
+            ("outputs", pa.list_(output)),
+        ]
+    )

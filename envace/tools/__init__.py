@@ -1,0 +1,1 @@
+"""Tool schemas and the code that checks calls against them."""

@@ -1,0 +1,1 @@
+"""Experiment tracking and the model registry: the only place that knows MLflow."""

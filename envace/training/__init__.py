@@ -1,0 +1,1 @@
+"""Training: plug-ins for verl, its CPU backend, and the tiny base model."""

@@ -1,0 +1,165 @@
+"""Runs one training on unmodified verl in this process's Ray cluster, and brings its results home."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envace.config import Params
+from envace.errors import DataError, TrainingError
+from envace.files import atomic_path, sha256_tree, write_json
+from envace.training.checkpoints import fingerprint, newest_sealed
+from envace.training.dataset import write_dataset
+from envace.training.overrides import RunPaths, compose, verl_overrides
+from envace.training.progress import TrainingProgress
+from envace.training.recorder import Recorder
+from envace.training.settings import run_settings, write_settings
+from envace.types import Task
+
+# Ray starts its workers at nice 15, which makes one update several times slower on a shared machine.
+_ENVIRONMENT = {
+    "RAY_worker_niceness": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS": "0",
+    "OMP_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HYDRA_FULL_ERROR": "1",
+    "PYTHONWARNINGS": "ignore",
+    "VERL_USE_EXTERNAL_MODULES": "envace.training.plugins",  # loud, where verl's entry points are silent
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOutputs:
+    """Where the results go."""
+
+    policy: Path
+    reports: Path
+
+
+def train(params: Params, tasks: Sequence[Task], base_model: Path, state: Path, outputs: TrainingOutputs) -> None:
+    """Train the base model on the training split and write policy and reports.
+
+    Continues from the newest sound checkpoint of the same params and inputs. `state` is the folder for checkpoints.
+    Raises DataError where nothing can be trained on, TrainingError where verl fails.
+    """
+    chosen = {phase: _scorable(tasks, phase) for phase in ("train", "validation")}
+    if len(chosen["train"]) < params.train_policy.tasks_per_step:
+        raise DataError(
+            f"{len(chosen['train'])} training tasks have an outcome that code can score, and a step needs "
+            f"{params.train_policy.tasks_per_step}: bring tasks with an `outcome`, or lower train_policy.tasks_per_step"
+        )
+    run = (state / _fingerprint(params, chosen, base_model)).resolve()
+    recorder = Recorder(run / "records")
+    found = newest_sealed(run / "checkpoints")
+    done = found[1] if found else 0
+    recorder.discard_after(done if found else -1)
+    if found:
+        print(f"resuming after step {done} of {params.train_policy.steps}", flush=True)
+    if done < params.train_policy.steps:
+        with _ray_folder() as ray_temp:
+            paths = _prepare(run, params, chosen, base_model, ray_temp)
+            _run_verl(params, paths, found[0] if found else None, recorder, done)
+    _bring_home(params, run, recorder, outputs)
+    shutil.rmtree(run)
+
+
+def _scorable(tasks: Sequence[Task], phase: str) -> list[Task]:
+    return [t for t in tasks if t.split == phase and t.outcome is not None]
+
+
+def _fingerprint(params: Params, chosen: dict[str, list[Task]], base_model: Path) -> str:
+    sections = ("rollout", "reward", "advantage", "train_policy")
+    return fingerprint(
+        {
+            "params": {s: getattr(params, s).model_dump() for s in sections},
+            "tasks": {phase: [t.content_sha256 for t in members] for phase, members in chosen.items()},
+            "base_model": sha256_tree(base_model),
+        }
+    )
+
+
+def _prepare(
+    run: Path, params: Params, chosen: dict[str, list[Task]], base_model: Path, ray_temp: Path
+) -> RunPaths:
+    paths = RunPaths(
+        model=base_model.resolve(),
+        train_data=run / "train.parquet",
+        validation_data=run / "validation.parquet",
+        settings=run / "settings.yaml",
+        checkpoints=run / "checkpoints",
+        ray_temp=ray_temp,
+    )
+    write_dataset(paths.train_data, chosen["train"], "train")
+    # verl cannot start without validation rows; where the split is empty, one training task stands in
+    write_dataset(paths.validation_data, chosen["validation"] or chosen["train"][:1], "validation")
+    write_settings(paths.settings, run_settings(params, run / "records"))
+    return paths
+
+
+def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Recorder, done: int) -> None:
+    os.environ.update(_ENVIRONMENT)
+    import ray
+    from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
+    from verl.trainer.ppo.utils import need_critic, need_reference_policy
+    from verl.utils.config import validate_config
+
+    from envace.training.plugins import check_registered
+
+    check_registered()
+    config = compose(verl_overrides(params, paths, resume))
+    validate_config(config, need_reference_policy(config), need_critic(config))
+    print("starting verl (about 40 s on two cores)", flush=True)
+    try:
+        with TrainingProgress(recorder, params.train_policy.steps, done):
+            run_ppo(config, TaskRunnerV1)
+    except ray.exceptions.RayError as error:
+        kept = Path(tempfile.mkdtemp(prefix="envace-ray-logs-"))
+        shutil.copytree(paths.ray_temp, kept, dirs_exist_ok=True, symlinks=True, ignore=shutil.ignore_patterns("sockets"))
+        cause = str(error).strip().splitlines()[-1][:400]
+        raise TrainingError(f"verl stopped: {cause}\n  its logs are in {kept}; run again to resume") from error
+    finally:
+        ray.shutdown()
+
+
+def _bring_home(params: Params, run: Path, recorder: Recorder, outputs: TrainingOutputs) -> None:
+    steps = params.train_policy.steps
+    trained = run / "checkpoints" / f"global_step_{steps}" / "actor" / "huggingface"
+    recorded = recorder.steps("train")
+    if recorded != list(range(1, steps + 1)) or not (trained / "config.json").is_file():
+        raise TrainingError(
+            f"verl ended after steps {recorded[:1]}..{recorded[-1:]} of 1..{steps} without its last checkpoint; "
+            "run again to resume"
+        )
+    with atomic_path(outputs.policy) as part:
+        shutil.copytree(trained, part)
+    lines = recorder.collect(outputs.reports / "metrics.jsonl", outputs.reports / "rollouts.parquet")
+    write_json(outputs.reports / "summary.json", _summary(lines))
+
+
+def _summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    train = [line for line in lines if line["phase"] == "train"]
+    validation = [line for line in lines if line["phase"] == "validation"]
+    return {
+        "steps": len(train),
+        "first_reward": train[0].get("reward/mean"),
+        "last_reward": train[-1].get("reward/mean"),
+        "first_validation_reward": validation[0].get("validation/reward/mean") if validation else None,
+        "last_validation_reward": validation[-1].get("validation/reward/mean") if validation else None,
+    }
+
+
+@contextmanager
+def _ray_folder() -> Iterator[Path]:
+    """A short-named folder for Ray's sockets and logs (socket paths may not exceed 107 bytes), removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="envace-ray-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,160 @@
+"""From params.yaml to verl's configuration: a list of overrides, composed against verl's own schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envace.config import Params
+from envace.errors import ConfigError
+
+FP32 = "{param_dtype:fp32,reduce_dtype:fp32,buffer_dtype:fp32}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunPaths:
+    """The files of one training run. All absolute."""
+
+    model: Path
+    train_data: Path
+    validation_data: Path
+    settings: Path
+    checkpoints: Path
+    ray_temp: Path
+
+
+def verl_overrides(params: Params, paths: RunPaths, resume_from: Path | None) -> list[str]:
+    """Hydra overrides for `ppo_trainer`. Raises ConfigError where params ask for something verl cannot honour."""
+    _check(params)
+    return [
+        *_common(params, paths, resume_from),
+        *(_cpu(params, paths) if params.train_policy.backend == "cpu" else _cuda(params)),
+    ]
+
+
+def compose(overrides: list[str]) -> Any:
+    """verl's configuration with the overrides. Raises ConfigError for a key that verl does not have."""
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_module
+    from hydra.errors import HydraException
+
+    try:
+        with initialize_config_module("verl.trainer.config", version_base=None):
+            return hydra_compose("ppo_trainer", overrides=overrides)
+    except HydraException as error:
+        raise ConfigError(f"verl refuses the configuration: {' '.join(str(error).split())[:400]}") from error
+
+
+def _check(params: Params) -> None:
+    act, rehearse = params.rollout.act, params.rollout.rehearse
+    if act.temperature != rehearse.temperature:
+        raise ConfigError(
+            "rollout.act.temperature and rollout.rehearse.temperature differ: in training both roles are updated at one "
+            "temperature, so set them equal"
+        )
+    if act.temperature == 0:
+        raise ConfigError("rollout.act.temperature is 0: a group of equal rollouts teaches nothing; set it above 0")
+
+
+def _common(params: Params, paths: RunPaths, resume_from: Path | None) -> list[str]:
+    train, rollout = params.train_policy, params.rollout
+    response = max(rollout.max_act_tokens, rollout.max_rehearse_tokens)
+    actor, generate = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
+    return [
+        "trainer.v1.trainer_mode=envace_sync",
+        "trainer.nnodes=1",
+        "trainer.n_gpus_per_node=1",
+        "trainer.logger=[]",
+        "trainer.val_before_train=True",
+        f"trainer.total_training_steps={train.steps}",
+        f"trainer.total_epochs={train.steps}",  # an epoch has at least one step, so the steps are what ends the run
+        f"trainer.test_freq={train.validate_every}",
+        f"trainer.save_freq={train.checkpoint_every}",
+        f"trainer.max_actor_ckpt_to_keep={train.keep_checkpoints}",
+        f"trainer.default_local_dir={paths.checkpoints}",
+        "trainer.checkpoint_callback_class=envace.training.checkpoints.SealCheckpoint",
+        f"trainer.resume_mode={'resume_path' if resume_from else 'disable'}",
+        f"trainer.resume_from_path={resume_from or 'null'}",
+        "algorithm.adv_estimator=role_wise_grpo",
+        "algorithm.use_kl_in_reward=False",
+        "algorithm.norm_adv_by_std_in_grpo=False",
+        # one update a step: the rollout's own log-probabilities are the old ones
+        "algorithm.rollout_correction.bypass_mode=True",
+        f"data.train_files={paths.train_data}",
+        f"data.val_files={paths.validation_data}",
+        f"data.train_batch_size={train.tasks_per_step}",
+        f"data.max_prompt_length={rollout.max_prompt_tokens}",
+        f"data.max_response_length={response}",
+        "data.dataloader_num_workers=0",
+        "data.shuffle=True",
+        "data.validation_shuffle=False",
+        f"data.seed={train.seed}",
+        f"actor_rollout_ref.model.path={paths.model}",
+        f"{actor}.optim.lr={train.learning_rate}",
+        f"{actor}.optim.lr_warmup_steps={train.warmup_steps}",
+        f"{actor}.optim.weight_decay={train.weight_decay}",
+        f"{actor}.optim.lr_scheduler_type=constant",
+        f"{actor}.grad_clip={train.grad_clip}",
+        f"{actor}.clip_ratio={train.clip_ratio}",
+        f"{actor}.ppo_mini_batch_size={train.tasks_per_step}",
+        f"{actor}.loss_agg_mode=seq-mean-token-mean",
+        f"{actor}.use_kl_loss={train.kl_coefficient > 0}",
+        f"{actor}.kl_loss_coef={train.kl_coefficient}",
+        f"{actor}.kl_loss_type=low_var_kl",
+        f"{actor}.entropy_coeff={train.entropy_coefficient}",
+        f"{actor}.data_loader_seed={train.seed}",
+        f"{actor}.checkpoint.save_contents=[model,optimizer,extra,hf_model]",
+        f"{actor}.fsdp_config.seed={train.seed}",
+        f"{generate}.n={train.rollouts_per_task}",
+        f"{generate}.temperature={rollout.act.temperature}",
+        f"{generate}.top_p={rollout.act.top_p}",
+        f"{generate}.tensor_model_parallel_size=1",
+        f"{generate}.calculate_log_probs=True",
+        f"{generate}.agent.default_agent_loop=envace_act_rehearse",
+        f"{generate}.agent.agent_loop_config_path={paths.settings}",
+        f"{generate}.val_kwargs.n=1",
+    ]
+
+
+def _cpu(params: Params, paths: RunPaths) -> list[str]:
+    rows = params.train_policy.micro_batch_rows
+    actor, ref, generate = ("actor_rollout_ref." + part for part in ("actor", "ref", "rollout"))
+    return [
+        "trainer.device=cpu",
+        "+ray_kwargs.ray_init.num_gpus=1",  # a logical one: Ray places the trainer's worker by it
+        "ray_kwargs.ray_init.num_cpus=16",
+        "+ray_kwargs.ray_init.include_dashboard=False",
+        "+ray_kwargs.ray_init.log_to_driver=False",
+        f"+ray_kwargs.ray_init._temp_dir={paths.ray_temp}",
+        "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
+        "actor_rollout_ref.model.use_remove_padding=False",
+        "actor_rollout_ref.model.enable_gradient_checkpointing=False",
+        "+actor_rollout_ref.model.override_config.attn_implementation=sdpa",
+        *(f"{part}.strategy=fsdp2" for part in (actor, ref)),
+        *(f"{part}.fsdp_config.use_torch_compile=False" for part in (actor, ref)),
+        *(f"+{part}.fsdp_config.mixed_precision={FP32}" for part in (actor, ref)),
+        f"{actor}.use_torch_compile=False",
+        f"{actor}.use_dynamic_bsz=False",
+        f"{actor}.ppo_micro_batch_size_per_gpu={rows}",
+        f"{ref}.log_prob_micro_batch_size_per_gpu={rows}",
+        f"{generate}.log_prob_micro_batch_size_per_gpu={rows}",
+        f"{generate}.name=envace_cpu",
+        f"{generate}.agent.num_workers=1",
+        "reward.num_workers=1",
+        "reward.reward_model.rollout.name=envace_cpu",
+    ]
+
+
+def _cuda(params: Params) -> list[str]:
+    tokens = 2 * (params.rollout.max_prompt_tokens + params.rollout.max_act_tokens)
+    actor, ref, generate = ("actor_rollout_ref." + part for part in ("actor", "ref", "rollout"))
+    return [
+        "trainer.device=cuda",
+        *(f"{part}.strategy=fsdp2" for part in (actor, ref)),
+        f"{actor}.use_dynamic_bsz=True",
+        f"{actor}.ppo_max_token_len_per_gpu={tokens}",
+        f"{ref}.log_prob_use_dynamic_bsz=True",
+        f"{generate}.log_prob_use_dynamic_bsz=True",
+        f"{generate}.name=vllm",
+    ]

@@ -1,0 +1,63 @@
+"""What a training run leaves on disk step by step: one metrics file and one file of rollouts a step, each all-or-nothing.
+
+A killed run loses at most the step it was in; a resumed one overwrites the steps it repeats. Durations are kept apart,
+since nothing that a later stage reads may differ from run to run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from envace.files import read_json, write_json, write_text
+from envace.rollout.records import write_rollouts
+
+
+class Recorder:
+    """Writes and collects the records below one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(
+        self, phase: str, step: int, metrics: dict[str, float], rollouts: Sequence[str], timings: dict[str, float]
+    ) -> None:
+        """Record one step of a phase ("train" or "validation"). `rollouts` are JSON texts of `rollout_row`."""
+        name = f"{phase}-{step:06d}"
+        write_text(self._folder / f"{name}.rollouts.jsonl", "".join(f"{r}\n" for r in sorted(rollouts)))
+        write_json(self._folder / f"{name}.timings.json", timings)
+        # last: its presence means that the step is recorded whole
+        write_json(self._folder / f"{name}.metrics.json", {"step": step, "phase": phase, **metrics})
+
+    def steps(self, phase: str) -> list[int]:
+        """Recorded steps of a phase, in order."""
+        return sorted(int(p.name.split("-")[1].split(".")[0]) for p in self._folder.glob(f"{phase}-*.metrics.json"))
+
+    def metrics(self, phase: str, step: int) -> dict[str, Any]:
+        """The figures of one recorded step."""
+        return read_json(self._folder / f"{phase}-{step:06d}.metrics.json")
+
+    def timings(self, phase: str, step: int) -> dict[str, float]:
+        """The durations of one recorded step, in seconds."""
+        return read_json(self._folder / f"{phase}-{step:06d}.timings.json")
+
+    def discard_after(self, step: int) -> None:
+        """Forget what a run recorded beyond the checkpoint it resumes from."""
+        for phase in ("train", "validation"):
+            for later in (s for s in self.steps(phase) if s > step):
+                for part in self._folder.glob(f"{phase}-{later:06d}.*"):
+                    part.unlink()
+
+    def collect(self, metrics_file: Path, rollouts_file: Path) -> list[dict[str, Any]]:
+        """Write all recorded steps as one JSON-lines file and one Parquet table; returns the metrics lines."""
+        keys = sorted((step, phase) for phase in ("train", "validation") for step in self.steps(phase))
+        lines = [self.metrics(phase, step) for step, phase in keys]
+        rows = []
+        for step, phase in keys:
+            text = (self._folder / f"{phase}-{step:06d}.rollouts.jsonl").read_text(encoding="utf-8")
+            rows.extend(json.loads(line) for line in text.splitlines())
+        write_text(metrics_file, "".join(json.dumps(line) + "\n" for line in lines))
+        write_rollouts(rollouts_file, rows, labels=("step", "phase"))
+        return lines

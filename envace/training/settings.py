@@ -1,0 +1,58 @@
+"""EnvACE's own settings inside a verl run: one YAML file in the shape of verl's agent-loop config, read by every plug-in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from envace.config import AdvantageParams, Params, RewardParams, RolloutParams
+from envace.errors import TrainingError
+from envace.files import write_text
+
+AGENT_LOOP = "envace_act_rehearse"
+AGENT_LOOP_CLASS = "envace.training.agent_loop.EnvaceAgentLoop"
+
+
+class RunSettings(BaseModel):
+    """What the agent loop, the estimator and the trainer need of params.yaml, and where the run keeps its records."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seed: int
+    rollout: RolloutParams
+    validation_rollout: RolloutParams
+    reward: RewardParams
+    advantage: AdvantageParams
+    records: str
+    total_steps: Annotated[int, Field(ge=1)]
+
+
+def run_settings(params: Params, records: Path) -> RunSettings:
+    """The settings of one training run. Validation samples its acts as inference does."""
+    validation = params.rollout.model_copy(update={"act": params.train_policy.validation_act})
+    return RunSettings(
+        seed=params.train_policy.seed,
+        rollout=params.rollout,
+        validation_rollout=validation,
+        reward=params.reward,
+        advantage=params.advantage,
+        records=str(records),
+        total_steps=params.train_policy.steps,
+    )
+
+
+def write_settings(path: Path, settings: RunSettings) -> None:
+    """Write the file that `actor_rollout_ref.rollout.agent.agent_loop_config_path` names."""
+    loops = [{"name": AGENT_LOOP, "_target_": AGENT_LOOP_CLASS, "settings": settings.model_dump_json()}]
+    write_text(path, json.dumps(loops, indent=1))  # JSON is YAML
+
+
+def read_settings(path: str | None) -> RunSettings:
+    """Read them back. Raises TrainingError where the run was not started by this project."""
+    if not path or not Path(path).is_file():
+        raise TrainingError(f"agent_loop_config_path is {path!r}: start the run with the train_policy stage")
+    loops = json.loads(Path(path).read_text(encoding="utf-8"))
+    return RunSettings.model_validate_json(loops[0]["settings"])

@@ -1,0 +1,50 @@
+"""The figures of one training step or validation, by role, from rollout records and row labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from envace.chat.parser import parse_response
+from envace.training.labels import LabelledBatch
+from envace.types import Role, StopReason
+
+
+def rollout_metrics(records: Sequence[dict[str, Any]], prefix: str = "") -> dict[str, float]:
+    """Means over scorable rollouts, shares over all of them. Figures without anything to average are left out."""
+    if not records:
+        return {}
+    scored = [r for r in records if r["reward"] is not None]
+    outputs = [o for r in records for o in r["outputs"]]
+    metrics: dict[str, float] = {"rollouts": len(records), "unscorable_share": 1 - len(scored) / len(records)}
+    if scored:
+        metrics["reward/mean"] = fmean(r["reward"] for r in scored)
+        metrics["reward/success"] = fmean(float(r["success"]) for r in scored)
+    for role in Role:
+        mine = [o for o in outputs if o["role"] == role.value]
+        metrics[f"{role.value}/outputs"] = len(mine)
+        if mine:
+            metrics[f"{role.value}/tokens_mean"] = fmean(o["tokens"] for o in mine)
+    rehearsals = [o for o in outputs if o["role"] == Role.REHEARSE.value]
+    if rehearsals:
+        metrics["rehearse/malformed_share"] = fmean(float(parse_response(o["text"]) is None) for o in rehearsals)
+    stops = Counter(r["stop_reason"] for r in records)
+    metrics.update({f"stop/{reason.value}": stops[reason.value] / len(records) for reason in StopReason})
+    return {prefix + name: round(float(value), 6) for name, value in metrics.items()}
+
+
+def advantage_metrics(batch: LabelledBatch) -> dict[str, float]:
+    """Size of the advantages by role, and the share of rows without any learning signal."""
+    metrics: dict[str, float] = {}
+    for role in Role:
+        mine = [
+            a for row, a in zip(batch.rows, batch.scalar_advantages, strict=True) if row.counts and row.role == role
+        ]
+        if mine:
+            metrics[f"{role.value}/advantage_abs_mean"] = fmean(abs(a) for a in mine)
+            metrics[f"{role.value}/advantage_zero_share"] = fmean(float(a == 0) for a in mine)
+    metrics["rows/padding"] = sum(row.role not in set(Role) for row in batch.rows)
+    metrics["rows/unscorable"] = sum(not row.scorable and row.role in set(Role) for row in batch.rows)
+    return {name: round(float(value), 6) for name, value in metrics.items()}

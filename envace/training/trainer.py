@@ -1,0 +1,109 @@
+"""verl's synchronous trainer with roles: labels for the estimator, one update a step, per-role metrics, step records."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import transfer_queue as tq
+from verl.trainer.ppo.v1.trainer_base import register_trainer
+from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
+
+from envace.training.labels import LabelledBatch, RowLabel, labelled
+from envace.training.recorder import Recorder
+from envace.training.settings import read_settings
+from envace.training.step_metrics import advantage_metrics, rollout_metrics
+
+TRAINER_MODE = "envace_sync"
+POLL_S = 0.05  # verl's replay buffer looks every 2 s, longer than a small step's whole generation
+
+# verl's own figures that are worth keeping beside ours; the rest are timings, sizes or duplicates
+_KEPT = {
+    "actor/pg_loss": "update/pg_loss",
+    "actor/ppo_kl": "update/approx_kl",
+    "actor/pg_clipfrac": "update/clip_share",
+    "actor/grad_norm": "update/grad_norm",
+    "actor/lr": "update/learning_rate",
+    "actor/kl_loss": "update/kl_loss",
+}
+
+
+@register_trainer(TRAINER_MODE)
+class EnvaceTrainer(PPOTrainerSync):
+    """PPOTrainerSync for batches of act and rehearse rows."""
+
+    # verl compares the mode with "sync" in several places and takes any other name for an asynchronous trainer
+    trainer_mode = property(lambda self: "sync", lambda self, value: None)  # type: ignore[assignment]
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self._settings = read_settings(config.actor_rollout_ref.rollout.agent.agent_loop_config_path)
+        self._recorder = Recorder(Path(self._settings.records))
+        self._labels: LabelledBatch | None = None
+
+    def on_init_end(self) -> None:
+        """Called by verl when everything is built."""
+        self.replay_buffer.poll_interval = POLL_S
+        super().on_init_end()
+
+    def _get_required_batch_multiple(self, dp_size: int) -> int:
+        # verl pads to whole mini-batches of prompts x n; one update a step only needs whole micro-batches a rank
+        actor = self.config.actor_rollout_ref.actor
+        return dp_size if actor.use_dynamic_bsz else dp_size * actor.ppo_micro_batch_size_per_gpu
+
+    def _balance_batch(self, batch: Any, metrics: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        batch = super()._balance_batch(batch, metrics, *args, **kwargs)
+        rows = self._read_labels(batch)
+        ranks = max(self.actor_rollout_wg._dispatch_info["actor"]) + 1
+        share = len(batch) // ranks
+        # Like lengths together inside each rank's share: fixed micro-batches are padded to their longest row. The rest
+        # of the key makes the order, and so the sums of floats, independent of which rollout happened to end first.
+        order = sorted(range(len(batch)), key=lambda i: (i // share, batch.tags[i]["seq_len"], rows[i].order))
+        batch.reorder(order)
+        self._labels = LabelledBatch([rows[i] for i in order], self._settings.advantage)
+        return batch
+
+    def _read_labels(self, batch: Any) -> list[RowLabel]:
+        data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"])
+        column = data["extra_fields"]  # a list or a tensordict stack, by what TransferQueue returns
+        fields = column.tolist() if hasattr(column, "tolist") else list(column)
+        padding = [bool(tag.get("is_padding", False)) for tag in batch.tags]
+        return [RowLabel.of(f, padding=p) for f, p in zip(fields, padding, strict=True)]
+
+    def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
+        assert self._labels is not None
+        with labelled(self._labels):
+            return super()._compute_advantage(batch, metrics)
+
+    def _update_actor(self, batch: Any, metrics: dict[str, Any]) -> Any:
+        # verl cuts the batch into mini-batches of ppo_mini_batch_size x n rows, an optimizer step each; several rows a
+        # rollout would make several steps of it, so the sizes are set to one mini-batch for the length of the call
+        config = self.config.actor_rollout_ref
+        saved = config.actor.ppo_mini_batch_size, config.rollout.n
+        config.actor.ppo_mini_batch_size, config.rollout.n = len(batch), 1
+        try:
+            return super()._update_actor(batch, metrics)
+        finally:
+            config.actor.ppo_mini_batch_size, config.rollout.n = saved
+
+    def _compute_metrics(self, batch: Any, metrics: Any, timing_raw: Any, global_steps: int, epoch: int) -> None:
+        super()._compute_metrics(batch, metrics, timing_raw, global_steps, epoch)
+        assert self._labels is not None
+        records = [row.record for row in self._labels.rows if row.record]
+        ours = rollout_metrics([json.loads(r) for r in records]) | advantage_metrics(self._labels)
+        kept = {name: metrics[key] for key, name in _KEPT.items() if key in metrics}
+        ours |= {name: round(float(v), 9) for name, v in kept.items() if math.isfinite(float(v))}
+        metrics.update({f"envace/{k}": v for k, v in ours.items()})
+        timings = {k.removeprefix("timing_s/"): float(v) for k, v in metrics.items() if k.startswith("timing_s/")}
+        self._recorder.write("train", global_steps, ours, records, timings)
+
+    def _val_metrics_update(
+        self, data_sources: Any, sample_uids: Any, reward_extra_infos_dict: Any, sample_turns: Any, **kwargs: Any
+    ) -> dict[str, float]:
+        records = [r for r in reward_extra_infos_dict.pop("record", []) if r]
+        ours = rollout_metrics([json.loads(r) for r in records], prefix="validation/")
+        self._recorder.write("validation", self.global_steps, ours, records, {})
+        theirs = super()._val_metrics_update(data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **kwargs)
+        return theirs | {f"envace/{k}": v for k, v in ours.items()}

@@ -1,0 +1,102 @@
+"""A Prefect API for the length of one run: on loopback, its records kept in .envace/prefect, gone with this process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from envace.errors import StageError
+from envace.processes import child_setup
+from envace.quiet import be_quiet
+
+_START_TIMEOUT_S = 120.0  # a fresh home takes 20 s and more to set up on a small machine
+_STOP_TIMEOUT_S = 10.0
+_SERVER = ("--factory", "prefect.server.api.server:create_app", "--log-level", "error", "--lifespan", "on")
+
+
+def use_prefect_home(root: Path) -> Path:
+    """Point Prefect at the project's own records. Must come before the first import of prefect."""
+    be_quiet()
+    home = (root / ".envace" / "prefect").resolve()
+    home.mkdir(parents=True, exist_ok=True)
+    os.environ["PREFECT_HOME"] = str(home)
+    # its own console lines repeat what the flow prints; the API still gets every line
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", str(int(_START_TIMEOUT_S)))
+    return home
+
+
+def start_server(root: Path) -> subprocess.Popen[bytes] | None:
+    """Start an API and set PREFECT_API_URL to it; None where that address is given already (a server is up).
+
+    Does not wait: call `wait_for_server` before the first flow. Ends at this process's exit, after Prefect has sent
+    what it still holds: import prefect only afterwards.
+    """
+    home = use_prefect_home(root)
+    if os.environ.get("PREFECT_API_URL"):
+        return None
+    port = free_port()
+    os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
+    with (home / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "uvicorn", *_SERVER, "--host", "127.0.0.1", "--port", str(port)],
+            # the names by which Prefect's own ephemeral server leaves out the page and the schedulers
+            env={**os.environ, "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C must reach the flow first, which then tells the server
+            preexec_fn=child_setup(os.getpid()),
+        )
+    atexit.register(stop, process)
+    return process
+
+
+def wait_for_server(process: subprocess.Popen[bytes]) -> None:
+    """Return when the API answers. Raises StageError if it ends or stays silent, naming its log."""
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while not answers(os.environ["PREFECT_API_URL"] + "/health"):
+        if process.poll() is not None or time.monotonic() > deadline:
+            log = Path(os.environ["PREFECT_HOME"], "server.log")
+            raise StageError(f"Prefect's server did not start; see {log}, and move {log.parent} away if it is broken")
+        time.sleep(0.1)
+
+
+def answers(url: str) -> bool:
+    """True if a GET of a loopback address gives a page."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=5) as response:
+            return response.status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def free_port(preferred: int = 0) -> int:
+    """`preferred` if nothing listens there on loopback, else any free port."""
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return probe.getsockname()[1]
+    raise StageError("no free port on 127.0.0.1")
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a server: asked first, then killed."""
+    process.terminate()
+    try:
+        process.wait(_STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

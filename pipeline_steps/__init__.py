@@ -1,0 +1,1 @@
+"""The pipeline stages, one file each: read the inputs, call the library, write the outputs."""

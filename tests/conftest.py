@@ -1,0 +1,140 @@
+"""What several tests share: the shipped parameters, a tiny random policy, and a project whose training has ended."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envace.config import Params, load_params
+from envace.files import write_json
+from envace.quiet import be_quiet
+from envace.rollout.records import rollout_row, write_rollouts
+from envace.types import Output, Role, Rollout, StopReason, ToolCall, TurnRecord
+
+ROOT = Path(__file__).resolve().parents[1]
+be_quiet()
+
+CHAT_TEMPLATE = (
+    "{% for t in tools or [] %}{{ t.function.name }};{% endfor %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+@pytest.fixture(scope="session")
+def project_root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def params() -> Params:
+    """The parameters as shipped."""
+    return load_params(ROOT / "params.yaml")
+
+
+@pytest.fixture(scope="session")
+def tiny_policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Qwen3 of random weights with a byte-level tokenizer, as a Hugging Face folder (safetensors)."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+    special = ["<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>"]
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(alphabet)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(special)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|im_end|>")
+    fast.chat_template = CHAT_TEMPLATE
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=len(fast),
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=8,
+        tie_word_embeddings=True,
+        eos_token_id=fast.eos_token_id,
+        bos_token_id=None,
+        pad_token_id=fast.pad_token_id,
+    )
+    folder = tmp_path_factory.mktemp("policy") / "policy"
+    Qwen3ForCausalLM(config).save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return folder
+
+
+def figures(reward: float, success: float, malformed: float, exact: float) -> dict[str, Any]:
+    """The evaluation of one policy on one split."""
+    counted = {"rollouts": 40, "unscorable": 0, "rehearsals": 90}
+    means = {"reward": reward, "reward_se": 0.02, "success": success, "success_se": 0.04}
+    fidelity = {"count": 90, "parses": 1 - malformed, "exact": exact, "key_f1": 0.9, "error_agreement": 0.96}
+    return {
+        "true": {**means, **counted, "malformed_share": None},
+        "rehearsed": {**means, **counted, "malformed_share": malformed},
+        "fidelity": {**fidelity, "leaf_f1": 0.88, "error_recall": 0.2},
+    }
+
+
+def evaluation(trained_reward: float = 0.83, *, beside: bool = True) -> dict[str, Any]:
+    """A decoded evaluation; `beside` adds the policies that exist only for a base built here."""
+    policies = {"base": figures(0.69, 0.11, 0.1, 0.78), "trained": figures(trained_reward, 0.47, 0.02, 0.76)}
+    if beside:
+        policies |= {"clean": figures(0.89, 0.75, 0.01, 0.9), "control": figures(0.693, 0.12, 0.1, 0.78)}
+    return {"policies": {name: {"heldout": f, "hard": f} for name, f in policies.items()}}
+
+
+def rollout(task: str, index: int, reward: float | None, text: str = "It is sunny.") -> Rollout:
+    """One finished rollout of one turn: a call, its rehearsed result, a reply."""
+    call = ToolCall(tool_name="get_weather", arguments='{"city":"Łódź"}')
+    written = '<tool_call>{"name": "get_weather", "arguments": {"city":"Łódź"}}</tool_call>'
+    outputs = [
+        Output(Role.ACT, 0, [1] * 20, [2] * 9, [-0.1] * 9, written, call),
+        Output(Role.REHEARSE, 0, [1] * 32, [2] * 5, [-0.2] * 5, '{"weather":"sunny"}'),
+        Output(Role.ACT, 0, [1] * 40, [2] * 4, [-0.3] * 4, text),
+    ]
+    turn = TurnRecord(0, "What is the weather in Łódź?", [call], [], text, reward or 0.0, reward == 1.0)
+    reason = StopReason.COMPLETED if reward is not None else StopReason.ENGINE_FAILURE
+    return Rollout(task, index, outputs, [turn], reason, reward, reward == 1.0)
+
+
+def training_rows() -> list[dict[str, Any]]:
+    """Rollouts of three training steps and two validations, one of them not scorable."""
+    rows = []
+    for step in (1, 2, 3):
+        made = [rollout(f"t{i}", k, 0.2 * step + 0.1 * k) for i in range(2) for k in range(2)]
+        rows += [rollout_row(r, step=step, phase="train") for r in made]
+    rows.append(rollout_row(rollout("t9", 0, None), step=3, phase="train"))
+    for step, reward in ((0, 0.5), (3, 1.0)):
+        rows.append(rollout_row(rollout("v0", 0, reward), step=step, phase="validation"))
+    return rows
+
+
+@pytest.fixture
+def finished_project(tmp_path: Path, tiny_policy: Path) -> Callable[..., Path]:
+    """Makes a project folder with all that register_model and write_report read; arguments as of `evaluation`."""
+
+    def make(trained_reward: float = 0.83, *, beside: bool = True) -> Path:
+        shutil.copy(ROOT / "params.yaml", tmp_path / "params.yaml")
+        if not (tmp_path / "models" / "policy").exists():
+            shutil.copytree(tiny_policy, tmp_path / "models" / "policy")
+        write_json(tmp_path / "data/prepared/manifest.json", {"splits": {"train": 360, "heldout": 120}})
+        write_json(tmp_path / "reports/evaluation/metrics.json", evaluation(trained_reward, beside=beside))
+        write_rollouts(tmp_path / "reports/training/rollouts.parquet", training_rows(), ("step", "phase"))
+        curve = [{"step": s, "reward/mean": 0.2 * s, "act/outputs": 12.0, "pass@1": 0.5} for s in (1, 2, 3)]
+        curve[1]["kl"] = float("nan")
+        lines = "".join(json.dumps(row) + "\n" for row in curve)
+        (tmp_path / "reports/training/metrics.jsonl").write_text(lines, encoding="utf-8")
+        write_json(tmp_path / "reports/training/summary.json", {"steps": 3})
+        return tmp_path
+
+    return make
