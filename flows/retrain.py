@@ -13,7 +13,7 @@ from prefect.states import Completed
 
 from envace.config import load_params
 from envace.errors import EnvaceError
-from envace.freshness import source_changed
+from envace.freshness import checkpoint_changed, source_changed
 from envace.locks import held
 from envace.report.headline import headline, markdown
 from flows import progress
@@ -50,8 +50,12 @@ def bring_up_to_date(name: str, force: bool) -> Any:
 def retrain(force: list[str] | None = None) -> list[StageOutcome]:
     """Bring all stages of the project in the working directory up to date; `force` names stages to run regardless."""
     params = load_params()
-    # what DVC cannot see: a source file outside the graph, and a model store that was wiped
-    outside = {"fetch_data": lambda: source_changed(params), "register_model": lambda: not is_registered(params)}
+    # what DVC cannot see: files of the user outside its graph, and a model store that was wiped
+    outside = {
+        "fetch_data": lambda: source_changed(params),
+        "build_base_model": lambda: checkpoint_changed(params),
+        "register_model": lambda: not is_registered(params),
+    }
     outcomes: list[StageOutcome] = []
     with held("retrain", what="this project's pipeline"):
         try:

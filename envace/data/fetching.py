@@ -26,12 +26,12 @@ def fetch(params: FetchDataParams, folder: Path) -> dict[str, Any]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     if params.source == "sample":
-        names = _write_sample(params.sample, folder)
+        rows = _write_sample(params.sample, folder)
         origin, licence = f"the bundled sample, seed {params.sample.seed}", "made by this project's own code"
     else:
-        names = _copy_files(params, folder)
+        rows = _copy_files(params, folder)
         origin, licence = "local files", params.licence or NOT_STATED
-    files = {name: _file_record(folder / name) for name in names}
+    files = {name: _file_record(folder / name, count) for name, count in rows.items()}
     record = {"source": params.source, "origin": origin, "licence": licence, "files": files}
     write_json(folder / SOURCE_FILE, record)
     return record
@@ -45,7 +45,8 @@ def raw_files(folder: Path) -> dict[str, Path]:
     return {name.split(".")[0]: folder / name for name in read_json(source)["files"]}
 
 
-def _write_sample(params: SampleParams, folder: Path) -> list[str]:
+def _write_sample(params: SampleParams, folder: Path) -> dict[str, int]:
+    """The names of the files with their numbers of rows."""
     world = build_world(params.seed)
     wanted: dict[Partition, int] = {
         "train": params.train_tasks,
@@ -57,11 +58,12 @@ def _write_sample(params: SampleParams, folder: Path) -> list[str]:
         rows = sample_rows(world, count, params.seed, partition, share)
         text = json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=1)
         (folder / f"{partition}.json").write_text(text + "\n", encoding="utf-8")
-    return [f"{partition}.json" for partition in wanted]
+    return {f"{partition}.json": count for partition, count in wanted.items()}
 
 
-def _copy_files(params: FetchDataParams, folder: Path) -> list[str]:
-    names = []
+def _copy_files(params: FetchDataParams, folder: Path) -> dict[str, int]:
+    """The names of the copies with their numbers of rows."""
+    counts = {}
     for split, given in (("train", params.train_path), ("heldout", params.heldout_path)):
         if given is None:
             continue
@@ -73,17 +75,13 @@ def _copy_files(params: FetchDataParams, folder: Path) -> list[str]:
         if not path.is_file():
             what = "this is a folder; name the file in it" if path.is_dir() else "no such file; check the path"
             raise DataError(f"{path} (fetch_data.{split}_path): {what}")
+        counts[f"{split}{suffix}"] = count_rows(path)  # before the copy, so that an error names the user's file
         try:
             shutil.copyfile(path, folder / f"{split}{suffix}")
         except OSError as error:
             raise DataError(f"{path} (fetch_data.{split}_path): cannot be copied ({error.strerror})") from None
-        names.append(f"{split}{suffix}")
-    return names
+    return counts
 
 
-def _file_record(path: Path) -> dict[str, Any]:
-    try:
-        rows = count_rows(path)
-    except DataError as error:  # say which of the user's files it is, not where its copy lies for a moment
-        raise DataError(f"the {path.name.split('.')[0]} file, {str(error).removeprefix(f'{path.parent}/')}") from None
+def _file_record(path: Path, rows: int) -> dict[str, Any]:
     return {"rows": rows, "bytes": path.stat().st_size, "sha256": sha256_file(path)}

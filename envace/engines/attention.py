@@ -22,7 +22,10 @@ def grouped_attention(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention in the signature of transformers. query (B, H, Q, D), key and value (B, KV, T, D), mask (B, 1, Q, T)."""
+    """Attention in the signature of transformers.
+
+    query (B, H, Q, D), key and value (B, KV, T, D), mask (B, 1, Q, T) or None for causal.
+    """
     out = torch.nn.functional.scaled_dot_product_attention(
         query,
         key,

@@ -169,7 +169,9 @@ class CpuEngine:
             draws=torch.stack([r.draws[len(r.token_ids)] for r in runs]),
         )
         self.stats.sampled_tokens += len(runs)
-        for offset, token, log_prob in reversed(list(zip(range(len(runs)), tokens.tolist(), log_probs.tolist()))):
+        for offset, (token, log_prob) in reversed(
+            list(enumerate(zip(tokens.tolist(), log_probs.tolist(), strict=True)))
+        ):
             run = runs[offset]
             run.token_ids.append(token)
             run.log_probs.append(log_prob)

@@ -56,17 +56,17 @@ class SlotCache(Cache):
     def __init__(self, config: Any, rows: int, length: int) -> None:
         dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         heads = config.num_key_value_heads
-        super().__init__(layers=[_SlotLayer(rows, heads, length, dim) for _ in range(config.num_hidden_layers)])
+        self._slots = [_SlotLayer(rows, heads, length, dim) for _ in range(config.num_hidden_layers)]
+        super().__init__(layers=list(self._slots))
 
     def plan(self, rows: slice, positions: torch.Tensor, valid: torch.Tensor, width: int) -> None:
         """`positions` and `valid` are (B, Q): where each new token goes, and which are tokens rather than padding."""
-        for layer in self.layers:
-            assert isinstance(layer, _SlotLayer)
+        for layer in self._slots:
             layer.rows, layer.positions, layer.valid, layer.width = rows, positions, valid, width
 
     def copy_row(self, source: int, target: int, length: int) -> None:
         """Copy one row's first `length` positions over another row."""
-        for layer in self.layers:
+        for layer in self._slots:
             assert layer.keys is not None and layer.values is not None
             layer.keys[target, :, :length] = layer.keys[source, :, :length]
             layer.values[target, :, :length] = layer.values[source, :, :length]

@@ -1,4 +1,4 @@
-"""Which cached rows hold the history of which rollout, so that its next prompt is prefilled from where the last ended."""
+"""Which cached rows hold the history of which rollout, so that its next prompt starts where that ended."""
 
 from __future__ import annotations
 

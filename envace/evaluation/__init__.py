@@ -1,1 +1,1 @@
-"""Scores a policy on held-out tasks: in the true world, in its own rehearsed one, and on how true its rehearsals are."""
+"""Scores a policy on held-out tasks: in the true world, in its rehearsed one, and by how true its rehearsals are."""

@@ -1,4 +1,4 @@
-"""How true the imagination is: rehearse recorded results from their recorded history and compare (method, section 7)."""
+"""How true the imagination is: rehearse recorded results from recorded histories, compare (method, section 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verifiable reward: required calls, no other calls, literal facts in the reply, all decided by code (method, section 3)."""
+"""The verifiable reward, decided by code: required calls, no others, literal facts in the reply (method, section 3)."""
 
 from __future__ import annotations
 

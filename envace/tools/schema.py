@@ -1,4 +1,4 @@
-"""JSON Schema for tool arguments: Draft 2020-12, closed objects unless a schema says otherwise, booleans are not integers."""
+"""JSON Schema for tool arguments: Draft 2020-12, objects closed unless they say otherwise, no boolean is an integer."""
 
 from __future__ import annotations
 

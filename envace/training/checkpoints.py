@@ -1,4 +1,4 @@
-"""Checkpoints that can be trusted: sealed with the hashes of their files once whole, resumed from only while they match."""
+"""Checkpoints that can be trusted: sealed with their files' hashes once whole, resumed from only while they match."""
 
 from __future__ import annotations
 

@@ -85,9 +85,7 @@ def _fingerprint(params: Params, chosen: dict[str, list[Task]], base_model: Path
     )
 
 
-def _prepare(
-    run: Path, params: Params, chosen: dict[str, list[Task]], base_model: Path, ray_temp: Path
-) -> RunPaths:
+def _prepare(run: Path, params: Params, chosen: dict[str, list[Task]], base_model: Path, ray_temp: Path) -> RunPaths:
     paths = RunPaths(
         model=base_model.resolve(),
         train_data=run / "train.parquet",
@@ -106,6 +104,7 @@ def _prepare(
 def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Recorder, done: int) -> None:
     os.environ.update(_ENVIRONMENT)
     import ray
+    from ray.exceptions import RayError
     from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
     from verl.trainer.ppo.utils import need_critic, need_reference_policy
     from verl.utils.config import validate_config
@@ -119,9 +118,11 @@ def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Re
     try:
         with TrainingProgress(recorder, params.train_policy.steps, done):
             run_ppo(config, TaskRunnerV1)
-    except ray.exceptions.RayError as error:
+    except RayError as error:
         kept = Path(tempfile.mkdtemp(prefix="envace-ray-logs-"))
-        shutil.copytree(paths.ray_temp, kept, dirs_exist_ok=True, symlinks=True, ignore=shutil.ignore_patterns("sockets"))
+        shutil.copytree(
+            paths.ray_temp, kept, dirs_exist_ok=True, symlinks=True, ignore=shutil.ignore_patterns("sockets")
+        )
         cause = str(error).strip().splitlines()[-1][:400]
         raise TrainingError(f"verl stopped: {cause}\n  its logs are in {kept}; run again to resume") from error
     finally:

@@ -50,8 +50,8 @@ def _check(params: Params) -> None:
     act, rehearse = params.rollout.act, params.rollout.rehearse
     if act.temperature != rehearse.temperature:
         raise ConfigError(
-            "rollout.act.temperature and rollout.rehearse.temperature differ: in training both roles are updated at one "
-            "temperature, so set them equal"
+            "rollout.act.temperature and rollout.rehearse.temperature differ: in training both roles are updated at "
+            "one temperature, so set them equal"
         )
     if act.temperature == 0:
         raise ConfigError("rollout.act.temperature is 0: a group of equal rollouts teaches nothing; set it above 0")

@@ -1,4 +1,4 @@
-"""What a training run leaves on disk step by step: one metrics file and one file of rollouts a step, each all-or-nothing.
+"""What a training run leaves on disk step by step: metrics and rollouts, each file all-or-nothing.
 
 A killed run loses at most the step it was in; a resumed one overwrites the steps it repeats. Durations are kept apart,
 since nothing that a later stage reads may differ from run to run.

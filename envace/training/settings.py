@@ -1,4 +1,4 @@
-"""EnvACE's own settings inside a verl run: one YAML file in the shape of verl's agent-loop config, read by every plug-in."""
+"""EnvACE's settings inside a verl run: one file in the shape of verl's agent-loop config, read by every plug-in."""
 
 from __future__ import annotations
 

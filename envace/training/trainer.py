@@ -1,4 +1,4 @@
-"""verl's synchronous trainer with roles: labels for the estimator, one update a step, per-role metrics, step records."""
+"""verl's synchronous trainer with roles: row labels, one update a step, per-role metrics, step records."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class EnvaceTrainer(PPOTrainerSync):
     def _read_labels(self, batch: Any) -> list[RowLabel]:
         data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"])
         column = data["extra_fields"]  # a list or a tensordict stack, by what TransferQueue returns
-        fields = column.tolist() if hasattr(column, "tolist") else list(column)
+        fields: list[Any] = column.tolist() if hasattr(column, "tolist") else list(column)  # type: ignore[assignment]
         padding = [bool(tag.get("is_padding", False)) for tag in batch.tags]
         return [RowLabel.of(f, padding=p) for f, p in zip(fields, padding, strict=True)]
 

@@ -96,7 +96,7 @@ def test_own_files_are_copied_and_a_share_is_held_out(small: Params, tmp_path: P
         ("none.json", None, "no such file"),
         ("rows.csv", "a,b", "unknown kind of file"),
         ("rows.json", "", "the file is empty"),
-        ("rows.json", '[{"a": 1}', "the train file, train.json: ends inside the array"),
+        ("rows.json", '[{"a": 1}', r"rows\.json: ends inside the array"),
     ],
 )
 def test_files_that_cannot_be_used_are_one_clear_error(

@@ -10,7 +10,7 @@ from typing import Any
 
 _COMBINERS = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _MAPS = ("properties", "$defs", "definitions")
-_LITERALS = ("enum", "const", "default", "examples")
+_NESTED = ("items", "prefixItems", "contains", "additionalProperties", "propertyNames")
 _LOCAL_REFERENCE = re.compile(r"#/(\$defs|definitions)/([^/]+)")
 
 
@@ -29,8 +29,8 @@ class CallValidator:
         """Pairs (is it about a missing or undeclared argument, what is wrong), none where the arguments are valid."""
         try:
             errors = sorted(self._validator.iter_errors(arguments), key=lambda error: error.json_path)
-        except RecursionError:
-            return [(True, "the tool's schema refers to itself without end")]
+        except (RecursionError, OverflowError, re.error) as error:
+            return [(True, f"the tool's schema cannot be applied: {type(error).__name__}")]
         structural = ("required", "additionalProperties")
         return [(error.validator in structural, _words(error.json_path, error.message)) for error in errors]
 
@@ -94,7 +94,7 @@ def _own_fault(schema: dict[str, Any], root: dict[str, Any]) -> str | None:
 
 
 def _subschemas(node: Any) -> Iterator[dict[str, Any]]:
-    """All schemas inside a schema, itself included. Names of properties and literal values are not schemas."""
+    """All schemas inside a schema, itself included. Names of properties and literal values are no schemas."""
     pending = [node]
     while pending:
         schema = pending.pop()
@@ -105,7 +105,7 @@ def _subschemas(node: Any) -> Iterator[dict[str, Any]]:
             for key, child in schema.items():
                 if key in _MAPS and isinstance(child, dict):
                     pending.extend(child.values())
-                elif key not in _LITERALS and isinstance(child, dict | list):
+                elif key in _NESTED or key in _COMBINERS:
                     pending.append(child)
 
 
@@ -123,7 +123,7 @@ def _closed(schema: Any) -> Any:
         if key in _MAPS and isinstance(child, dict):
             made[key] = {name: _closed(part) for name, part in child.items()}
         else:
-            made[key] = child if key in _COMBINERS or key in _LITERALS else _closed(child)
+            made[key] = _closed(child) if key in _NESTED else child
     is_open = "additionalProperties" not in schema and not any(key in schema for key in _COMBINERS)
     if is_open and "properties" in schema and "patternProperties" not in schema:
         made["additionalProperties"] = False

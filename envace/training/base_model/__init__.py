@@ -1,1 +1,1 @@
-"""The base policy: a small Qwen3 model with its own tokenizer, built and warm-started here, or a checkpoint from a folder."""
+"""The base policy: a small Qwen3 model and tokenizer built and warm-started here, or a checkpoint from a folder."""

@@ -1,4 +1,4 @@
-"""The tiny policy's tokenizer: byte-level BPE learned on the sample, with a chat template that renders tools compactly."""
+"""The tiny policy's tokenizer: byte-level BPE learned on the sample, and a chat template with compact tools."""
 
 from __future__ import annotations
 

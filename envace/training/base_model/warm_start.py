@@ -13,8 +13,10 @@ RAMP_STEPS = 20
 FINAL_SHARE = 0.1
 
 
-def fine_tune(model: Any, batches: list[dict[str, torch.Tensor]], stage: CleanParams, *, seed: int, what: str) -> list[float]:
-    """Train `model` in place, one optimizer step a batch. Returns the mean loss of every 20 steps (or fewer at the end).
+def fine_tune(
+    model: Any, batches: list[dict[str, torch.Tensor]], stage: CleanParams, *, seed: int, what: str
+) -> list[float]:
+    """Train `model` in place, one optimizer step a batch. Returns the mean loss of every 20 steps.
 
     The learning rate rises over 20 steps and falls linearly to a tenth of its peak. fp32, deterministic on one thread.
     """

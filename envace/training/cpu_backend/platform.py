@@ -37,8 +37,8 @@ def _device_module() -> Any:
 class CpuPlatform(PlatformBase):
     """The host as verl's accelerator."""
 
-    device_name = "cpu"
-    vendor_name = "cpu"
+    device_name = "cpu"  # type: ignore[assignment]
+    vendor_name = "cpu"  # type: ignore[assignment]
     _module = _device_module()
 
     @property

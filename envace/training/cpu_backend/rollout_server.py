@@ -102,7 +102,7 @@ class CpuReplica(RolloutReplica):
         name = _actor_name(self.replica_rank)
         length = self.config.prompt_length + self.config.response_length
         actor = ray.remote(CpuServer).options(name=name, num_cpus=0, max_concurrency=1000)
-        server = actor.remote(self.model_config.path, length)
+        server: Any = actor.remote(self.model_config.path, length)
         await server.ready.remote()
         self.servers, self._server_handle, self._server_address = [server], server, name
 
@@ -131,4 +131,5 @@ class CpuServerAdapter(BaseRollout):
         if wire_format != "named_tensors":
             raise EngineError(f"the CPU rollout server takes named tensors, not {wire_format!r}")
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights}
-        await ray.get_actor(_actor_name(self._rank)).load_weights.remote(tensors, global_steps)
+        server: Any = ray.get_actor(_actor_name(self._rank))
+        await server.load_weights.remote(tensors, global_steps)

@@ -39,7 +39,7 @@ def rich_row(world: World) -> RawRow:
     raise AssertionError("the sample has no such row")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def found() -> Callable[[RawRow], list[Violation]]:
     """Examines one raw row after aliases, alone, and gives what counts in the end."""
 

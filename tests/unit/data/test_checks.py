@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from envace.data.checks import CHECKS, Violation
+from envace.data.checks.schemas import judged_schema
 from envace.data.sample import World, generate_conversations, to_raw_record
 from envace.data.sample.row_faults import ROW_FAULTS
 
@@ -223,6 +224,39 @@ def test_a_rejected_row_has_no_warnings(clean_row: RawRow, found: Found) -> None
     clean_row["uuid"] = "plain"
     clean_row["messages"][0]["content"] = " "
     assert {(v.check_id, v.severity) for v in found(clean_row)} == {(8, "R")}
+
+
+STRING = {"type": "string"}
+NESTED = {"type": "object", "properties": {"to": {"type": "array", "items": {"properties": {"name": STRING}}}}}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "structural"),
+    [
+        ({}, {}, []),
+        ({}, {"a": 1}, [True]),
+        (NESTED, {"to": [{"name": "Ana"}]}, []),
+        (NESTED, {"to": [{"name": "Ana", "age": 3}]}, [True]),
+        (NESTED, {"to": [{"name": 3}]}, [False]),
+        ({"type": "object", "properties": {"n": {"type": "integer"}}}, {"n": True}, [False]),
+        ({"type": "object", "properties": {}, "additionalProperties": STRING}, {"a": "b"}, []),
+        ({"type": "object", "properties": {"required": STRING, "$ref": STRING}}, {"required": "a", "$ref": "b"}, []),
+        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": STRING}}, {"a": 1}, [False]),
+        ({"type": "object", "properties": {"a": {"anyOf": [STRING, {"type": "null"}]}}}, {"a": None}, []),
+        (
+            {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"$ref": "#/$defs/x"}}},
+            {"a": 1},
+            [True],
+        ),
+        ({"type": "object", "properties": {"a": {"x-note": {"required": True, "$ref": 5}}}}, {"a": 1}, []),
+    ],
+)
+def test_arguments_are_validated_with_nothing_undeclared(
+    parameters: dict[str, Any], arguments: dict[str, Any], structural: list[bool]
+) -> None:
+    fault, validator = judged_schema(json.dumps(parameters))
+    assert fault is None and validator is not None
+    assert [is_structural for is_structural, _ in validator.faults(arguments)] == structural
 
 
 def test_pointers_lead_to_the_place(clean_row: RawRow, found: Found) -> None:

@@ -44,7 +44,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 def test_rows_in_are_rows_kept_and_quarantined(tmp_path: Path, bounds: ValidateDataParams, rows: list[RawRow]) -> None:
     lines = [json.dumps(row) for row in rows]
     lines[3] = '{"uuid": "a", "uuid": "b"}'
-    lines[5] = lines[5].replace('"weight": 0.5', '"weight": NaN')
+    lines[5] = lines[5].replace('"weight": ', '"weight": NaN, "was": ', 1)
     lines[7] = "[]"
     result = _validate(tmp_path, bounds, train="\n".join(lines) + "\n")
     counts = result.files["train"]
