@@ -68,13 +68,13 @@ def _copy_files(params: FetchDataParams, folder: Path) -> dict[str, int]:
         if given is None:
             continue
         path = Path(given).expanduser()
+        if not path.is_file():
+            what = "this is a folder; name the file in it" if path.is_dir() else "no such file; check the path"
+            raise DataError(f"{path} (fetch_data.{split}_path): {what}")
         suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)
         if suffix is None:
             expected = ", ".join(SUFFIXES)
             raise DataError(f"{path} (fetch_data.{split}_path): unknown kind of file; its name must end in {expected}")
-        if not path.is_file():
-            what = "this is a folder; name the file in it" if path.is_dir() else "no such file; check the path"
-            raise DataError(f"{path} (fetch_data.{split}_path): {what}")
         counts[f"{split}{suffix}"] = count_rows(path)  # before the copy, so that an error names the user's file
         try:
             shutil.copyfile(path, folder / f"{split}{suffix}")

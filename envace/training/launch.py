@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,20 +104,22 @@ def _prepare(run: Path, params: Params, chosen: dict[str, list[Task]], base_mode
 
 def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Recorder, done: int) -> None:
     os.environ.update(_ENVIRONMENT)
-    import ray
-    from ray.exceptions import RayError
-    from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
-    from verl.trainer.ppo.utils import need_critic, need_reference_policy
-    from verl.utils.config import validate_config
+    print("starting verl (about a minute on two cores)", flush=True)
+    progress = TrainingProgress(recorder, params.train_policy.steps, done)
+    with _verl_talk_to(paths.ray_temp / "driver.log"):
+        import ray
+        from ray.exceptions import RayError
+        from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
+        from verl.trainer.ppo.utils import need_critic, need_reference_policy
+        from verl.utils.config import validate_config
 
-    from envace.training.plugins import check_registered
+        from envace.training.plugins import check_registered
 
-    check_registered()
-    config = compose(verl_overrides(params, paths, resume))
-    validate_config(config, need_reference_policy(config), need_critic(config))
-    print("starting verl (about 40 s on two cores)", flush=True)
+        check_registered()
+        config = compose(verl_overrides(params, paths, resume))
+        validate_config(config, need_reference_policy(config), need_critic(config))
     try:
-        with TrainingProgress(recorder, params.train_policy.steps, done):
+        with progress, _verl_talk_to(paths.ray_temp / "driver.log"):
             run_ppo(config, TaskRunnerV1)
     except RayError as error:
         kept = Path(tempfile.mkdtemp(prefix="envace-ray-logs-"))
@@ -154,6 +157,13 @@ def _summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
         "first_validation_reward": validation[0].get("validation/reward/mean") if validation else None,
         "last_validation_reward": validation[-1].get("validation/reward/mean") if validation else None,
     }
+
+
+@contextmanager
+def _verl_talk_to(log: Path) -> Iterator[None]:
+    """Send what verl and Ray print in this process (settings, warnings about engines nobody asked for) to a file."""
+    with log.open("a") as file, redirect_stdout(file), redirect_stderr(file), warnings.catch_warnings():
+        yield
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from typing import Any
@@ -15,6 +16,7 @@ class TrainingProgress:
     def __init__(self, recorder: Recorder, total: int, done: int) -> None:
         self._recorder, self._total, self._seen = recorder, total, {"train": done, "validation": done - 1}
         self._start, self._steps = time.monotonic(), 0
+        self._out = sys.stdout  # kept, since verl's own talk is sent elsewhere while this prints
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True, name="training-progress")
 
@@ -35,7 +37,7 @@ class TrainingProgress:
         for phase in ("validation", "train"):
             for step in (s for s in self._recorder.steps(phase) if s > self._seen[phase]):
                 self._seen[phase] = step
-                print(self._line(phase, step, self._recorder.metrics(phase, step)), flush=True)
+                print(self._line(phase, step, self._recorder.metrics(phase, step)), file=self._out, flush=True)
 
     def _line(self, phase: str, step: int, metrics: dict[str, Any]) -> str:
         if phase == "validation":

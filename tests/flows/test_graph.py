@@ -97,8 +97,8 @@ def sections_read(path: Path) -> set[str]:
     return {n.attr for n in attributes if isinstance(n.value, ast.Name) and n.value.id == "params"} & SECTIONS
 
 
-def files_of(root: Path, module: str) -> list[str]:
-    """The file of a module, with the packages above it."""
-    parts = module.split(".")
-    above = ["/".join([*parts[:i], "__init__.py"]) for i in range(1, len(parts) + 1)]
-    return [p for p in [*above, "/".join(parts) + ".py"] if (root / p).is_file()]
+def files_of(root: Path, name: str) -> list[str]:
+    """The file of a module, or of the module that an attribute belongs to, with the packages above it."""
+    parts = name.split(".")
+    stems = ["/".join(parts[:i]) for i in range(1, len(parts) + 1)]
+    return [p for stem in stems for p in (f"{stem}/__init__.py", f"{stem}.py") if (root / p).is_file()]
