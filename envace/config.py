@@ -1,4 +1,4 @@
-"""The typed mirror of params.yaml: every key, its bounds and its default. Unknown keys are refused, all faults at once."""
+"""The typed mirror of params.yaml: every key and its bounds. Unknown keys are refused, all faults are told at once."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class RolloutParams(Section):
 
 
 class RewardWeights(Section):
-    """Shares of a turn's verifiable score. `no_call` is the share of making no call where none is due; facts take the rest."""
+    """Shares of a turn's verifiable score. In a turn without calls, `no_call` for making none and the rest for facts."""
 
     calls: Share
     only: Share
@@ -219,7 +219,9 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
     import yaml
 
     if not path.is_file():
-        raise ConfigError(f"{path}: no such file; run from the project's root, or restore it with `git checkout {path}`")
+        raise ConfigError(
+            f"{path}: no such file; run from the project's root, or restore it with `git checkout {path}`"
+        )
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

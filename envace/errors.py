@@ -1,4 +1,4 @@
-"""Every error that EnvACE raises on purpose: one root, one subclass a boundary, so that callers can tell whose fault it was."""
+"""Every error that EnvACE raises on purpose: one root, one subclass a boundary, so that callers know whose it is."""
 
 
 class EnvaceError(Exception):
@@ -18,7 +18,7 @@ class ContractError(DataError):
 
 
 class ToolCallError(EnvaceError):
-    """An output of the act role holds a tool-call block that is not a call. Returned as data by the parser, not raised."""
+    """An act output holds a tool-call block that is not a call. Returned as data by the parser, not raised."""
 
 
 class EngineError(EnvaceError):

@@ -18,6 +18,7 @@ from envace.quiet import be_quiet
 
 EXIT_ERROR = 2
 _UNWIND_S = 15.0  # less than what flows allow before they kill the group
+_GRACE_S = 2.0  # for helpers that are still there when the stage has ended
 _TRAINERS = ("train_policy",)  # stages of which a machine runs one at a time
 
 
@@ -33,7 +34,7 @@ def stage_main(name: str, run: Callable[[Params], None]) -> NoReturn:
     # registered first, so they run last, after the shutdown hooks of whatever the stage imports:
     # first every process goes, then the locks that guard against them
     atexit.register(locks.close)
-    atexit.register(end_descendants)
+    atexit.register(end_descendants, _GRACE_S)
     _exit_if_parent_is_gone()
     code = 0
     try:

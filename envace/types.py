@@ -86,14 +86,18 @@ class ToolSpec(_Record):
 
     def openai(self) -> dict[str, Any]:
         """The tool in the OpenAI function wrapper that chat templates take."""
-        function = {"name": self.name, "description": self.description, "parameters": json.loads(self.parameters_schema)}
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": json.loads(self.parameters_schema),
+        }
         return {"type": "function", "function": function}
 
 
 class Step(_Record):
     """One reference output of the assistant with its recorded results.
 
-    `content_frame` is empty unless the raw content had unusual white space around its think block (envace.data.content).
+    `content_frame` is empty unless the raw content had odd white space around its think block (envace.data.content).
     """
 
     step_index: int

@@ -8,13 +8,13 @@ not an object are errors. JSON outside a block (for instance in a code fence) is
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from envace.errors import ToolCallError
 from envace.files import compact_json
+from envace.strict_json import NotStrictJsonError, parse_prefix, parse_strict
 from envace.types import ToolCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -59,8 +59,8 @@ def parse_act(text: str) -> ActOutput:
 def parse_response(text: str) -> Any | None:
     """A rehearsed response as a JSON object or array, or None where it is neither."""
     try:
-        value = _decoder().decode(text.strip())
-    except (ValueError, RecursionError):
+        value = parse_strict(text)
+    except NotStrictJsonError:
         return None
     return value if isinstance(value, dict | list) else None
 
@@ -82,8 +82,8 @@ def _read_block(text: str, at: int, index: int) -> tuple[ToolCall, int]:
     where = f"tool-call block {index + 1}"
     at += len(text[at:]) - len(text[at:].lstrip())
     try:
-        value, end = _decoder().raw_decode(text, at)
-    except (ValueError, RecursionError) as error:
+        value, end = parse_prefix(text, at)
+    except NotStrictJsonError as error:
         raise ToolCallError(f"{where}: not one JSON object: {str(error)[:120]}") from None
     rest = text[end:].lstrip()
     if not rest.startswith(CLOSE):
@@ -103,18 +103,3 @@ def _as_call(value: Any, where: str, index: int) -> ToolCall:
     if _SURROGATE.search(name) or _SURROGATE.search(written):
         raise ToolCallError(f"{where}: contains a lone surrogate")
     return ToolCall(tool_name=name, arguments=written, call_id=f"call_{index}")
-
-
-def _decoder() -> json.JSONDecoder:
-    return json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("repeated key in an object")
-    return result
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

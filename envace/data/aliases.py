@@ -9,8 +9,8 @@ from typing import Any
 
 from envace.data.content import CLOSE, OPEN
 from envace.data.schema_names import ITEM_KEYS, MESSAGE_KEYS, ROW_KEYS
-from envace.data.strict_json import NotStrictJsonError, parse_strict
 from envace.files import compact_json
+from envace.strict_json import NotStrictJsonError, parse_strict
 
 ROLE_ALIASES = {"observation": "tool"}
 ITEM_ALIASES = {

@@ -9,9 +9,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from envace.data.strict_json import NotStrictJsonError, parse_strict
 from envace.data.text_stream import BLOCK_BYTES, text_blocks
 from envace.errors import DataError
+from envace.strict_json import NotStrictJsonError, parse_strict
 
 SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 _STRUCTURE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},"]', re.DOTALL)

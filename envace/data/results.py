@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envace.data.strict_json import parse_object
+from envace.strict_json import parse_object
 
 
 def is_error_result(content: str) -> bool:

@@ -1,29 +1,130 @@
-"""JSON Schema for tool arguments: Draft 2020-12, objects closed unless they say otherwise, no boolean is an integer."""
+"""JSON Schema for tool arguments: Draft 2020-12, objects closed unless they say otherwise, no network."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
+_COMBINERS = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+_MAPS = ("properties", "$defs", "definitions")
+_NESTED = ("items", "prefixItems", "contains", "additionalProperties", "propertyNames")
+_LOCAL_REFERENCE = re.compile(r"#/(\$defs|definitions)/([^/]+)")
 
 
-def closed(schema: Any) -> Any:
-    """A copy of `schema` in which every object that lists properties admits no others, unless it says so itself."""
-    if isinstance(schema, list):
-        return [closed(s) for s in schema]
-    if not isinstance(schema, dict):
-        return schema
-    copy = {k: (v if k in ("enum", "const", "default", "examples") else closed(v)) for k, v in schema.items()}
-    if isinstance(copy.get("properties"), dict):
-        copy["properties"] = {k: closed(v) for k, v in schema["properties"].items()}
-        copy.setdefault("additionalProperties", False)
-    return copy
+class CallValidator:
+    """Validates the arguments of one tool. Built from a schema that `schema_fault` found nothing wrong with."""
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        from jsonschema import Draft202012Validator
+        from referencing import Registry
+
+        self.parameters = parameters
+        closed = _closed(parameters or {"type": "object", "properties": {}})
+        self._validator = Draft202012Validator(closed, registry=Registry())
+
+    def faults(self, arguments: dict[str, Any]) -> list[tuple[bool, str]]:
+        """Pairs (is it about a missing or undeclared argument, what is wrong), none where the arguments are valid."""
+        try:
+            errors = sorted(self._validator.iter_errors(arguments), key=lambda error: error.json_path)
+        except (RecursionError, OverflowError, re.error) as error:
+            return [(True, f"the tool's schema cannot be applied: {type(error).__name__}")]
+        structural = ("required", "additionalProperties")
+        return [(error.validator in structural, _words(error.json_path, error.message)) for error in errors]
+
+    def declared_types(self, name: str) -> list[str]:
+        """The JSON types that one argument is declared to have; empty where it says nothing or is not declared."""
+        schema = self.parameters.get("properties", {}).get(name)
+        kind = schema.get("type") if isinstance(schema, dict) else None
+        return [kind] if isinstance(kind, str) else list(kind or [])
+
+
+def _words(path: str, message: str) -> str:
+    return message if path == "$" else f"{path.removeprefix('$.')}: {message}"
 
 
 @lru_cache(maxsize=4096)
-def argument_validator(parameters_schema: str) -> Draft202012Validator:
-    """The validator of one tool's arguments. `parameters_schema` is JSON text; `{}` admits only an empty object."""
-    schema = json.loads(parameters_schema) or {"type": "object", "properties": {}}
-    return Draft202012Validator(closed(schema))
+def judged_schema(text: str) -> tuple[str | None, CallValidator | None]:
+    """What is wrong with the `parameters` in a JSON text, and their validator (None where something is wrong).
+
+    Remembered: the tools of a data set are few compared with its rows.
+    """
+    parameters = json.loads(text)
+    fault = schema_fault(parameters)
+    return fault, None if fault else CallValidator(parameters)
+
+
+def schema_fault(parameters: Any) -> str | None:
+    """What is wrong with a tool's `parameters`, or None. An empty object is fine: a tool without arguments."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    if not isinstance(parameters, dict):
+        return f"parameters is {type(parameters).__name__}, not an object"
+    if not parameters:
+        return None
+    if parameters.get("type") != "object":
+        return f"parameters has type {parameters.get('type')!r}, not 'object'"
+    try:
+        Draft202012Validator.check_schema(parameters)
+    except SchemaError as error:
+        return f"not a valid JSON Schema at {error.json_path}: {error.message}"
+    return next((fault for schema in _subschemas(parameters) if (fault := _own_fault(schema, parameters))), None)
+
+
+def _own_fault(schema: dict[str, Any], root: dict[str, Any]) -> str | None:
+    """What a metaschema cannot see: names that are required but not declared, dead references, bad patterns."""
+    is_combined = any(key in schema for key in _COMBINERS)
+    properties = schema.get("properties", {})
+    undeclared = [name for name in schema.get("required", []) if name not in properties]
+    if undeclared and not is_combined and ("properties" in schema or schema is root):
+        return f"required names {undeclared}, which are not among the properties"
+    reference = schema.get("$ref")
+    if reference is not None:
+        match = _LOCAL_REFERENCE.fullmatch(reference)
+        if not match or match[2] not in root.get(match[1], {}):
+            return f"the reference {reference!r} leads nowhere inside the schema"
+    try:
+        re.compile(schema.get("pattern", ""))
+    except re.error as error:
+        return f"the pattern {schema['pattern']!r} is not a regular expression: {error}"
+    return None
+
+
+def _subschemas(node: Any) -> Iterator[dict[str, Any]]:
+    """All schemas inside a schema, itself included. Names of properties and literal values are no schemas."""
+    pending = [node]
+    while pending:
+        schema = pending.pop()
+        if isinstance(schema, list):
+            pending.extend(schema)
+        elif isinstance(schema, dict):
+            yield schema
+            for key, child in schema.items():
+                if key in _MAPS and isinstance(child, dict):
+                    pending.extend(child.values())
+                elif key in _NESTED or key in _COMBINERS:
+                    pending.append(child)
+
+
+def _closed(schema: Any) -> Any:
+    """The same schema, with additionalProperties false on every object that says nothing about it.
+
+    Alternatives and combinations stay open: each of their parts sees only some of the properties.
+    """
+    if isinstance(schema, list):
+        return [_closed(child) for child in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made: dict[str, Any] = {}
+    for key, child in schema.items():
+        if key in _MAPS and isinstance(child, dict):
+            made[key] = {name: _closed(part) for name, part in child.items()}
+        else:
+            made[key] = _closed(child) if key in _NESTED else child
+    is_open = "additionalProperties" not in schema and not any(key in schema for key in _COMBINERS)
+    if is_open and "properties" in schema and "patternProperties" not in schema:
+        made["additionalProperties"] = False
+    return made

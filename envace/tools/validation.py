@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from envace.files import compact_json
-from envace.tools.schema import argument_validator
+from envace.tools.schema import judged_schema
 from envace.types import Task, ToolCall
+
+_MAX_WORDS = 160
 
 
 def validate_call(call: ToolCall, task: Task) -> str | None:
@@ -12,11 +14,11 @@ def validate_call(call: ToolCall, task: Task) -> str | None:
     tool = task.tool(call.tool_name)
     if tool is None:
         return "unknown tool"
-    fault = next(iter(argument_validator(tool.parameters_schema).iter_errors(call.parsed())), None)
-    if fault is None:
-        return None
-    where = "/".join(str(p) for p in fault.absolute_path)
-    return f"bad arguments: {where + ': ' if where else ''}{fault.message}"[:160]
+    fault, validator = judged_schema(tool.parameters_schema)
+    if validator is None:
+        return f"the tool's schema cannot be used: {fault}"[:_MAX_WORDS]
+    faults = validator.faults(call.parsed())
+    return f"bad arguments: {faults[0][1]}"[:_MAX_WORDS] if faults else None
 
 
 def error_observation(message: str) -> str:

@@ -133,7 +133,8 @@ def test_every_process_it_started_is_gone_also_orphans_that_changed_session(proj
 
 def test_a_child_that_ignores_sigterm_is_killed(project: Path) -> None:
     stubborn = "trap '' TERM; echo up; while true; do sleep 0.2; done"
-    body = f"c = subprocess.Popen(['sh', '-c', {stubborn!r}], stdout=subprocess.PIPE)\nc.stdout.readline()\nprint(c.pid)"
+    begin = f"child = subprocess.Popen(['sh', '-c', {stubborn!r}], stdout=subprocess.PIPE)"
+    body = f"{begin}\nchild.stdout.readline()\nprint(child.pid)"
     code, out, _ = ended(project, body)
     assert code == 0 and not runs(int(out))
 

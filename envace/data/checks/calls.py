@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envace.data.checks.row import Exchange, Row
 from envace.data.checks.violation import pointer
-from envace.data.strict_json import NotStrictJsonError, parse_strict
+from envace.strict_json import NotStrictJsonError, parse_strict
 
 
 def check_calls(row: Row) -> None:

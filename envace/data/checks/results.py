@@ -8,8 +8,8 @@ from typing import Any
 from envace.data.checks.row import Exchange, Row
 from envace.data.checks.violation import pointer
 from envace.data.results import is_error_result
-from envace.data.strict_json import NotStrictJsonError, parse_strict
 from envace.files import canonical_json
+from envace.strict_json import NotStrictJsonError, parse_strict
 
 _TYPES = "string|integer|number|boolean|array|object"
 _COMPLAINT = re.compile(rf"(?:expected|must be|should be|requires)\s+(?:an?\s+|of type\s+)?({_TYPES})\b", re.IGNORECASE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from envace.data.checks.schemas import CallValidator
 from envace.data.checks.violation import Findings
+from envace.tools.schema import CallValidator
 
 Message = dict[str, Any]
 

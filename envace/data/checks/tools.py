@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from envace.data.checks.row import Row
-from envace.data.checks.schemas import CallValidator, judged_schema
 from envace.data.checks.violation import pointer
 from envace.files import compact_json
+from envace.tools.schema import CallValidator, judged_schema
 
 MAX_TOOLS = 64
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")

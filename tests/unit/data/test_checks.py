@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from envace.data.checks import CHECKS, Violation
-from envace.data.checks.schemas import judged_schema
+from envace.tools.schema import judged_schema
 from envace.data.sample import World, generate_conversations, to_raw_record
 from envace.data.sample.row_faults import ROW_FAULTS
 

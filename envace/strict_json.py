@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+_SPACE = " \t\n\r"
 MAX_DEPTH = 100
 """Deepest nesting that is accepted. Real rows have about ten levels."""
 
@@ -20,8 +21,17 @@ class NotStrictJsonError(ValueError):
 
 def parse_strict(text: str) -> Any:
     """Decode strict JSON text. Raises NotStrictJsonError with the reason in words."""
+    body = text.strip(_SPACE)
+    value, end = parse_prefix(body)
+    if end != len(body):
+        raise NotStrictJsonError(f"not JSON: Extra data at character {end}", syntax=True)
+    return value
+
+
+def parse_prefix(text: str, at: int = 0) -> tuple[Any, int]:
+    """Decode the strict JSON value beginning at `at`; gives it and the index behind it. Raises like parse_strict."""
     try:
-        value = _DECODER.decode(text)
+        value, end = _DECODER.raw_decode(text, at)
     except NotStrictJsonError:
         raise
     except json.JSONDecodeError as error:
@@ -32,7 +42,7 @@ def parse_strict(text: str) -> Any:
         raise NotStrictJsonError(str(error)) from None
     if _deeper_than(value, MAX_DEPTH):
         raise NotStrictJsonError(f"nested deeper than {MAX_DEPTH} levels")
-    return value
+    return value, end
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
