@@ -120,7 +120,7 @@ class RolloutParams(Section):
 
 
 class RewardWeights(Section):
-    """Shares of a turn's verifiable score. In a turn without calls, `no_call` for making none and the rest for facts."""
+    """Shares of a turn's verifiable score. In a turn without calls: `no_call` for making none, the rest for facts."""
 
     calls: Share
     only: Share

@@ -22,7 +22,8 @@ def role_wise_advantages(
     """One advantage for each output: its reward minus the mean reward of its (group, role).
 
     Args:
-        rewards: float tensor (N,), the reward of the rollout that each output belongs to. Ignored where not scorable.
+        rewards: float tensor (N,), the reward of the rollout that each output belongs to. Ignored where not scorable;
+            one that is no finite number counts as not scorable.
         groups, roles, rollouts: N labels each: the task's group, the role, and the rollout of each output.
         scorable: bool tensor (N,). Outputs that are not scorable enter no baseline and get 0.
         weighting: "output" counts every output once, so a rollout with more outputs of a role weighs more (the paper);
@@ -38,7 +39,7 @@ def role_wise_advantages(
         return rewards.clone()
     cell = _codes(list(zip(groups, roles, strict=True)))
     member = _codes(list(zip(groups, roles, rollouts, strict=True)))
-    keep = scorable.to(torch.bool)
+    keep = scorable.to(torch.bool) & torch.isfinite(rewards)
     value = torch.where(keep, rewards, torch.zeros_like(rewards)).to(torch.float64)
     weight = keep.to(torch.float64)
     if weighting == "rollout":

@@ -1,9 +1,10 @@
 """Reads one act output: its reasoning, its reply and its tool calls, or one typed error. Never raises on any string.
 
-Rules. Reasoning is the text inside a leading think block; a call written there is not a call. A call is one JSON object
-{"name", "arguments"} inside one tool-call block; the JSON decides where it ends, so a closing tag inside a string is
-text. Two objects in one block, a block that is not closed, repeated keys, NaN, lone surrogates and arguments that are
-not an object are errors. JSON outside a block (for instance in a code fence) is reply text.
+Rules. Reasoning is the text inside think blocks, of which the first may have been opened in the prompt; a call written
+there is not a call. A call is one JSON object {"name", "arguments"} inside one tool-call block; the JSON decides where
+it ends, so a closing tag inside a string is text. Two objects in one block, a block that is not closed, repeated keys,
+NaN, lone surrogates and arguments that are not an object are errors. JSON outside a block (for instance in a code
+fence) is reply text.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from envace.types import ToolCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
+_TAG = re.compile("|".join((OPEN, CLOSE, THINK_OPEN)))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -34,26 +36,25 @@ class ActOutput:
 
 def parse_act(text: str) -> ActOutput:
     """Parse the decoded text of a finished act output (end token removed, special tokens kept)."""
-    reasoning, visible, error = _split_reasoning(text)
-    if error:
-        return ActOutput(reasoning=reasoning, error=error)
-    replies: list[str] = []
+    end = _prompted_reasoning(text)
+    thoughts, replies, at = [text[:end]], [], end + len(THINK_CLOSE) if end else 0
     calls: list[ToolCall] = []
-    at = 0
-    while True:
-        start = visible.find(OPEN, at)
-        before = visible[at:] if start < 0 else visible[at:start]
-        if CLOSE in before:
-            return ActOutput(reasoning=reasoning, error=ToolCallError(f"{CLOSE} without {OPEN} before it"))
-        replies.append(before.strip())
-        if start < 0:
-            break
-        try:
-            call, at = _read_block(visible, start + len(OPEN), len(calls))
-        except ToolCallError as broken:
-            return ActOutput(reasoning=reasoning, error=broken)
-        calls.append(call)
-    return ActOutput(reasoning=reasoning, reply="\n".join(r for r in replies if r), calls=calls)
+    error = None
+    try:
+        while tag := _TAG.search(text, at):
+            replies.append(text[at : tag.start()])
+            if tag[0] == OPEN:
+                call, at = _read_block(text, tag.end(), len(calls))
+                calls.append(call)
+            elif tag[0] == THINK_OPEN:
+                thought, at = _read_thought(text, tag.end())
+                thoughts.append(thought)
+            else:
+                raise ToolCallError(f"{CLOSE} without {OPEN} before it")
+        replies.append(text[at:])
+    except ToolCallError as broken:
+        calls, replies, error = [], [], broken
+    return ActOutput(_joined(thoughts), _joined(replies), calls, error)
 
 
 def parse_response(text: str) -> Any | None:
@@ -65,17 +66,34 @@ def parse_response(text: str) -> Any | None:
     return value if isinstance(value, dict | list) else None
 
 
-def _split_reasoning(text: str) -> tuple[str, str, ToolCallError | None]:
-    body = text.lstrip()
-    if not body.startswith(THINK_OPEN):
-        if THINK_CLOSE in body and THINK_OPEN not in body:  # templates that open the block in the prompt
-            reasoning, _, visible = body.partition(THINK_CLOSE)
-            return reasoning.strip(), visible, None
-        return "", text, None
-    reasoning, closed, visible = body[len(THINK_OPEN) :].partition(THINK_CLOSE)
-    if not closed:
-        return reasoning.strip(), "", ToolCallError(f"{THINK_OPEN} is never closed")
-    return reasoning.strip(), visible, None
+def _joined(parts: list[str]) -> str:
+    return "\n".join(stripped for part in parts if (stripped := part.strip()))
+
+
+def _prompted_reasoning(text: str) -> int:
+    """Where reasoning ends that the prompt has opened (some templates do); 0 where there is none.
+
+    A closing tag inside the JSON of a call is text like any other.
+    """
+    at = 0
+    while True:
+        end = text.find(THINK_CLOSE, at)
+        if end < 0 or THINK_OPEN in text[at:end]:
+            return 0
+        start = text.find(OPEN, at, end)
+        if start < 0:
+            return end
+        try:
+            _, at = _read_block(text, start + len(OPEN), 0)
+        except ToolCallError:
+            return end
+
+
+def _read_thought(text: str, at: int) -> tuple[str, int]:
+    end = text.find(THINK_CLOSE, at)
+    if end < 0:
+        raise ToolCallError(f"{THINK_OPEN} is never closed")
+    return text[at:end], end + len(THINK_CLOSE)
 
 
 def _read_block(text: str, at: int, index: int) -> tuple[ToolCall, int]:

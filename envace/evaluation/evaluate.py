@@ -19,7 +19,7 @@ from envace.rollout.loop import RolloutSettings
 from envace.rollout.records import rollout_row
 from envace.types import Rollout, Task
 
-MAX_SLOTS = 64
+MAX_SLOTS = 128
 LABELS = ("policy", "split", "environment")
 
 
@@ -83,7 +83,7 @@ async def _evaluate_split(
             engine=policy.engine,
             layout=policy.layout,
             settings_of=settings,
-            concurrency=2 * MAX_SLOTS,
+            concurrency=MAX_SLOTS,
         )
         rows.extend(rollout_row(r, policy=name, split=split, environment=environment) for r in rollouts)
         return summarise(rollouts)

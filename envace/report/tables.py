@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,19 +45,21 @@ def fidelity(evaluation: Mapping[str, Any]) -> dict[str, Table]:
     }
 
 
-def data_quality(validation: Mapping[str, Any]) -> Table:
-    """For each raw file: every count that validation states about it."""
-    files = {name: counts for name, counts in (validation.get("files") or {}).items() if isinstance(counts, Mapping)}
-    columns = [k for k in dict.fromkeys(k for c in files.values() for k in c) if _counted(files, k)]
-    rows = [[name, *(number(counts.get(k)) for k in columns)] for name, counts in files.items()]
-    return Table(["file", *(c.replace("_", " ") for c in columns)], rows)
+def counts(name: str, stated: Any) -> Table:
+    """One row for each mapping in `stated`, a column for every count that it states, `name` above their names."""
+    mappings = {k: v for k, v in stated.items() if isinstance(v, Mapping)} if isinstance(stated, Mapping) else {}
+    keys = dict.fromkeys(key for found in mappings.values() for key in found)
+    columns = [k for k in keys if all(isinstance(v.get(k, 0), int | float) for v in mappings.values())]
+    rows = [[each, *(number(found.get(k)) for k in columns)] for each, found in mappings.items()]
+    return Table([name, *(c.replace("_", " ") for c in columns)], rows)
 
 
-def splits(manifest: Mapping[str, Any]) -> Table:
-    """Tasks of each split after preparation, where the manifest states them."""
-    found = manifest.get("splits") or {}
-    sizes = {name: value.get("tasks") if isinstance(value, Mapping) else value for name, value in found.items()}
-    return Table(["split", "tasks"], [[name, number(size)] for name, size in sizes.items() if isinstance(size, int)])
+def quarantine(validation: Mapping[str, Any]) -> Table:
+    """How many rows each check has sent to quarantine, with the rule that they broke."""
+    rules = {c["id"]: f"{c['field']}: {c['rule']}" for c in validation.get("checks") or []}
+    rows = validation.get("quarantined") or []
+    broken = Counter(check for row in rows for check in sorted({r["check"] for r in row.get("reasons") or []}))
+    return Table(["rule", "rows"], [[rules.get(c, f"check {c}"), str(n)] for c, n in sorted(broken.items())])
 
 
 def number(value: Any) -> str:
@@ -92,7 +95,3 @@ def _of_split(evaluation: Mapping[str, Any], split: str) -> list[tuple[str, Mapp
     policies = evaluation["policies"]
     ordered = [*(p for p in POLICIES if p in policies), *sorted(set(policies) - set(POLICIES))]
     return [(p, policies[p][split]) for p in ordered if policies[p].get(split)]
-
-
-def _counted(files: Mapping[str, Mapping[str, Any]], key: str) -> bool:
-    return all(isinstance(c.get(key, 0), int | float) for c in files.values())

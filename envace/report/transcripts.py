@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Row = Mapping[str, Any]
+_UNSEEN = ("Cc", "Cf", "Cs")
 _SPEAKERS = {"code": "checked by code", "environment": "true environment"}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing said. `speaker` is user, act, rehearse, or who else answered a call; text as it was, not escaped."""
+    """One thing said. `speaker` is user, act, rehearse, or who else answered a call; text not escaped for any page."""
 
     speaker: str
     text: str
@@ -41,14 +43,19 @@ def samples(rows: Sequence[Row]) -> list[Transcript]:
 def script(row: Row) -> Iterator[Line]:
     """Everything said in a rollout, in order."""
     for index, turn in enumerate(row["turns"]):
-        yield Line("user", turn["user"])
+        yield Line("user", visible(turn["user"]))
         waiting = list(turn["observations"])
         for output in (o for o in row["outputs"] if o["turn_index"] == index):
             yield from _answered_otherwise(waiting)
-            yield Line(output["role"], output["text"])
+            yield Line(output["role"], visible(output["text"]))
             if output["role"] == "rehearse" and waiting:
                 waiting.pop(0)
         yield from _answered_otherwise(waiting)
+
+
+def visible(text: str) -> str:
+    """Control and direction-changing characters spelled out, so that a text shows as what it is."""
+    return "".join(c if c in "\n\t" or unicodedata.category(c) not in _UNSEEN else f"\\u{ord(c):04x}" for c in text)
 
 
 def _answered_otherwise(waiting: list[dict[str, Any]]) -> Iterator[Line]:
@@ -56,9 +63,9 @@ def _answered_otherwise(waiting: list[dict[str, Any]]) -> Iterator[Line]:
     while waiting and waiting[0]["source"] != "rehearsed":
         found = waiting.pop(0)
         source: str = found["source"]
-        yield Line(_SPEAKERS.get(source, source), found["content"])
+        yield Line(_SPEAKERS.get(source, source), visible(found["content"]))
 
 
 def _title(row: Row) -> str:
     ending = "success" if row["success"] else row["stop_reason"].replace("_", " ")
-    return f"{row['phase']} at step {row['step']}, task {row['task_id']}: reward {row['reward']:.2f}, {ending}"
+    return f"{row['phase']} at step {row['step']}, task {visible(row['task_id'])}: reward {row['reward']:.2f}, {ending}"

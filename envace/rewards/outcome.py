@@ -42,7 +42,9 @@ def score_turn(outcome: TurnOutcome, calls: list[ToolCall], reply: str | None, w
 
 def contains_fact(fact: str, reply: str) -> bool:
     """Whether `fact` stands in `reply` literally, not as a part of a longer word or number."""
-    return re.search(rf"(?<!\w){re.escape(fact)}(?!\w)", reply) is not None
+    before = r"(?<!\w)(?<!\d[.,])" if fact[:1].isdigit() else r"(?<!\w)"
+    after = r"(?!\w)(?![.,]\d)" if fact[-1:].isdigit() else r"(?!\w)"
+    return re.search(before + re.escape(fact) + after, reply) is not None
 
 
 def _share_of_facts(facts: list[str], reply: str | None) -> float:

@@ -27,7 +27,8 @@ def safe_name(name: str) -> str:
     """`name` as MLflow takes it. Different names give different results."""
     if not name:
         return _EMPTY
-    segments = [_spell(s, _UNSAFE) if s not in (".", "..") else _spell(s, _UNSAFE_IN_PATH) for s in name.split("/")]
+    # what MLflow reads as this folder or one above has its dots spelled out
+    segments = [_spell(s, _UNSAFE_IN_PATH if s == "." or s.startswith("..") else _UNSAFE) for s in name.split("/")]
     # an empty segment (a slash at either end, or two in a row) has no normal form: its slash is spelled out
     text = segments[0]
     for previous, segment in pairwise(segments):

@@ -51,9 +51,9 @@ def open_store(root: Path = Path()) -> MlflowClient:
     artifact_root(root).mkdir(parents=True, exist_ok=True)
     mlflow.set_tracking_uri(store_uri(root))
     mlflow.set_registry_uri(store_uri(root))
-    client = MlflowClient(store_uri(root), store_uri(root))
     try:
         with held("mlflow", what="the set-up of the MLflow store", wait_s=_SCHEMA_WAIT_S, folder=root / LOCKS):
+            client = MlflowClient(store_uri(root), store_uri(root))
             client.search_experiments(max_results=1)
             client.search_registered_models(max_results=1)
     except (MlflowException, SQLAlchemyError) as error:

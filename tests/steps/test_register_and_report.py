@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from envace.files import read_json
+from envace.files import read_json, write_json
+
+MESSAGES = [{"role": "user", "content": "What is the weather in Łódź?"}]
+TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
 
 
 def stage(name: str, project: Path) -> subprocess.CompletedProcess[str]:
@@ -16,11 +22,56 @@ def stage(name: str, project: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_trained_policy_is_registered_and_answers_a_chat(finished_project: Callable[..., Path]) -> None:
+def predictions(project: Path, model: str, rows: Any) -> list[str]:
+    """What a user gets who knows nothing but MLflow."""
+    code = (
+        "import json, sys, mlflow\n"
+        "mlflow.set_tracking_uri(sys.argv[1]); mlflow.set_registry_uri(sys.argv[1])\n"
+        "print(json.dumps(mlflow.pyfunc.load_model(sys.argv[2]).predict(json.loads(sys.argv[3]))))"
+    )
+    uri = f"sqlite:///{project}/.envace/mlflow/mlflow.db"
+    done = subprocess.run(
+        [sys.executable, "-c", code, uri, model, json.dumps(rows)], cwd="/", capture_output=True, text=True, timeout=180
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_policy_is_registered_answers_a_chat_and_is_reported(finished_project: Callable[..., Path]) -> None:
     project = finished_project()
     done = stage("register_model", project)
     assert done.returncode == 0, done.stderr
-    decision = (project / "reports/registration/registration.json").read_bytes()
+    assert "envace-tiny version 1: challenger, champion" in done.stdout
+    decision = project / "reports/registration/registration.json"
+    first = decision.read_bytes()
     ids = read_json(project / ".envace/registration.json")
     assert ids["aliases"] == ["challenger", "champion"] and ids["refusal"] is None
-    print(done.stdout, done.stderr)
+
+    # the checkpoint in the registry is a copy: it answers without the project's own one
+    shutil.rmtree(project / "models")
+    rows = [{"messages": MESSAGES, "tools": TOOLS}, {"messages": MESSAGES}]
+    answers = predictions(project, "models:/envace-tiny@champion", rows)
+    assert len(answers) == 2 and all(isinstance(a, str) for a in answers)
+    assert answers == predictions(project, "models:/envace-tiny/1", rows), "greedy answers are the same each time"
+
+    finished_project()
+    assert stage("register_model", project).returncode == 0
+    assert decision.read_bytes() == first, "nothing in it depends on time, ids or what the registry held"
+
+    counts = {"rows": 400, "kept": 390, "flagged": 4, "quarantined": 10}
+    write_json(project / "reports/validation/validation.json", {"files": {"train": counts}})
+    done = stage("write_report", project)
+    assert done.returncode == 0, done.stderr
+    report = project / "reports/run"
+    first_report = {p.name: p.read_bytes() for p in report.iterdir()}
+    assert {"index.html", "learning_curve.png"} <= set(first_report)
+    assert stage("write_report", project).returncode == 0
+    assert {p.name: p.read_bytes() for p in report.iterdir()} == first_report
+
+
+def test_a_missing_input_is_one_message(finished_project: Callable[..., Path]) -> None:
+    project = finished_project()
+    done = stage("write_report", project)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == "write_report: reports/validation/validation.json: not found; stage validate_data writes it\n"
+    assert not (project / "reports/run").exists()

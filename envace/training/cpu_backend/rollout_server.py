@@ -16,7 +16,7 @@ from envace.engines.load import load_policy
 from envace.engines.protocol import GenerationRequest
 from envace.errors import EngineError
 
-MAX_SLOTS = 64
+MAX_SLOTS = 128
 
 
 def _actor_name(rank: int) -> str:

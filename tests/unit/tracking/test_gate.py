@@ -55,7 +55,9 @@ def test_all_missed_floors_are_told() -> None:
     assert (decided((0.7, 0.1), (0.7, 0.1)) or "").count("is required") == 2
 
 
-@pytest.mark.parametrize("path", ["policies", "policies.base", "policies.trained.heldout", "policies.base.heldout.true"])
+@pytest.mark.parametrize(
+    "path", ["policies", "policies.base", "policies.trained.heldout", "policies.base.heldout.true"]
+)
 def test_a_part_that_is_missing_is_named(path: str) -> None:
     evaluation = evaluated((0.7, 0.1), (0.9, 0.5))
     *parents, last = path.split(".")

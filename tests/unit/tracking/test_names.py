@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from envace.tracking.names import MAX_NAME, MAX_VALUE, leaves, numbers, parameter_texts, path_name, safe_name
 
 odd = st.text() | st.text(alphabet="a/.:@2f ", max_size=8) | st.text(min_size=240, max_size=600)
+short = st.text(max_size=3)
 paths = st.lists(st.text(alphabet="a/.:@", max_size=4), min_size=1, max_size=4)
 
 
@@ -60,7 +61,7 @@ def test_mlflow_itself_accepts_them() -> None:
         _validate_param_name(safe_name(name))
 
 
-@given(st.dictionaries(st.text(max_size=3), st.dictionaries(st.text(max_size=3), st.integers(), max_size=3), max_size=4))
+@given(st.dictionaries(short, st.dictionaries(short, st.integers(), max_size=3), max_size=4))
 def test_no_nested_value_is_lost(value: dict) -> None:
     stored, long = parameter_texts(value)
     assert len(stored) == len(list(leaves(value))) and not long

@@ -24,9 +24,8 @@ client.set_terminated(run.info.run_id)
 
 
 def test_several_first_users_at_once_lose_nothing(tmp_path: Path) -> None:
-    users = [
-        subprocess.Popen([sys.executable, "-c", USER, str(tmp_path)], stderr=subprocess.PIPE, text=True) for _ in range(4)
-    ]
+    command = [sys.executable, "-c", USER, str(tmp_path)]
+    users = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     for user in users:
         _, err = user.communicate(timeout=180)
         assert user.returncode == 0, err

@@ -1,0 +1,107 @@
+"""What the tests of the method share: sample tasks, the tiny tokenizer's chat layout, and a small random policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from envace.chat.layout import ChatLayout
+from envace.config import ArchitectureParams
+from envace.data.canonical import to_task
+from envace.data.sample import Demonstration, build_world, generate_conversations, generate_demonstrations
+from envace.data.sample import to_raw_record as raw_record
+from envace.types import Outcome, Task, ToolCall, ToolSpec, Turn, TurnOutcome
+
+WEATHER = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["city"],
+}
+
+
+@pytest.fixture(scope="session")
+def sample_tasks() -> list[Task]:
+    """300 generated tasks of the training partition, with outcomes and their executable world."""
+    world = build_world(0)
+    conversations = generate_conversations(world, 300, 0, "train")
+    return [to_task(raw_record(world, c), "train", [], "sample") for c in conversations]
+
+
+@pytest.fixture(scope="session")
+def demonstrations() -> list[Demonstration]:
+    """A few dozen clean demonstrations."""
+    return generate_demonstrations(build_world(0), 60, 0)
+
+
+@pytest.fixture(scope="session")
+def tokenizer(demonstrations: list[Demonstration]) -> Any:
+    """The tiny policy's tokenizer, learned on the demonstrations."""
+    from envace.training.base_model.tokenizer import build_tokenizer
+
+    return build_tokenizer(demonstrations, 600, 2048)
+
+
+@pytest.fixture(scope="session")
+def layout(tokenizer: Any) -> ChatLayout:
+    """The chat layout of that tokenizer."""
+    return ChatLayout(tokenizer)
+
+
+@pytest.fixture(scope="session")
+def random_model(tokenizer: Any) -> Callable[..., Any]:
+    """Makes a Qwen3 of random weights for that tokenizer; the same seed gives the same weights."""
+    from envace.training.base_model.model import build_model
+
+    architecture = ArchitectureParams(
+        hidden_size=32,
+        layers=2,
+        intermediate_size=64,
+        heads=4,
+        kv_heads=2,
+        head_dim=16,
+        vocabulary=600,
+        max_positions=2048,
+    )
+
+    def make(seed: int = 0) -> Any:
+        return build_model(tokenizer, architecture, seed).eval()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_task() -> Callable[..., Task]:
+    """Makes a task of the given turns, each (user message, required calls, required facts), with two weather tools."""
+
+    def make(*turns: tuple[str, list[tuple[str, dict[str, Any]]], list[str]], task_id: str = "t0") -> Task:
+        outcomes = [
+            TurnOutcome(
+                required_calls=[ToolCall(tool_name=n, arguments=json.dumps(a)) for n, a in calls],
+                forbidden_tools=["get_alert"],
+                required_facts=facts,
+            )
+            for _, calls, facts in turns
+        ]
+        tools = [
+            ToolSpec(name=name, description="", parameters_schema=json.dumps(WEATHER), schema_sha256="")
+            for name in ("get_weather", "get_alert")
+        ]
+        said = [Turn(turn_index=i, user_message=t[0], reference_steps=[]) for i, t in enumerate(turns)]
+        return Task(
+            task_id=task_id,
+            content_sha256=task_id,
+            split="train",
+            system_prompt=None,
+            tools=tools,
+            turns=said,
+            rubrics=[],
+            outcome=Outcome(turns=outcomes),
+            world=None,
+            flags=[],
+            provenance="made by hand",
+        )
+
+    return make

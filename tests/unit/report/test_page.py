@@ -1,0 +1,153 @@
+"""The page: everything on it, nothing of it trusted, nothing beside it needed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from envace.errors import DataError
+from envace.files import read_json, write_json
+from envace.report.headline import headline, markdown, table
+from envace.report.inputs import read_inputs
+from envace.report.page import write_report
+from envace.rollout.records import read_rollouts, write_rollouts
+
+HOSTILE = "</dd><script>alert('x')</script><img src=x onerror=alert(1)> & {{ 7*7 }} \u202e\x00"
+
+
+class Tags(HTMLParser):
+    """Collects tags and attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+
+@pytest.fixture
+def project(finished_project: Callable[..., Path]) -> Path:
+    return completed(finished_project())
+
+
+def completed(folder: Path) -> Path:
+    counts = {"rows": 400, "kept": 390, "flagged": 4, "quarantined": 10, "evidence": {"matched": 3}}
+    checks = [{"id": 8, "field": "content", "rule": "is not blank"}]
+    kept_out = [{"row_index": 3, "reasons": [{"check": 8, "detail": "blank"}, {"check": 9, "detail": "unknown"}]}]
+    validation = {"files": {"train": counts, "heldout": {"rows": 120}}, "checks": checks, "quarantined": kept_out}
+    write_json(folder / "reports/validation/validation.json", validation)
+    write_json(folder / "data/prepared/manifest.json", {"splits": {"train": {"tasks": 351, "calls": 9}}})
+    floors = [{"figure": "reward", "required": 0.08, "gained": 0.14, "holds": True}]
+    floors += [{"figure": "success", "required": 0.2, "gained": None, "holds": False}]
+    decision = {"model_name": "m", "model_sha256": "ab" * 32, "floors": floors, "floors_hold": False}
+    write_json(folder / "reports/registration/registration.json", decision)
+    return folder
+
+
+def page(project: Path, title: str = "A title") -> str:
+    write_report(read_inputs(project), title, project / "run")
+    return (project / "run" / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_page_holds_what_a_reader_looks_for(project: Path) -> None:
+    text = page(project)
+    assert "0.690 → 0.830" in text and "0.110 → 0.470" in text
+    assert "removal of those systematic faults" in text and "ceiling" in text and "control" in text
+    assert "error recall" in text and "0.200" in text
+    assert "<td>390</td>" in text and "351" in text and "matched" not in text
+    assert "content: is not blank" in text and "check 9" in text
+    assert "does not hold" in text and "not measured" in text
+    assert "public benchmarks" in text
+    assert "12 with a reward,\n1 without one" in text
+    assert text.count("data:image/png;base64,") == 4
+
+
+def test_a_given_base_policy_says_so_and_shows_no_ceiling(finished_project: Callable[..., Path]) -> None:
+    text = page(completed(finished_project(beside=False)))
+    assert "given as a checkpoint" in text and "removal of those" not in text
+    assert not re.search(r"<th>(ceiling|control)</th>", text)
+
+
+def test_it_needs_nothing_beside_it_and_runs_nothing(project: Path) -> None:
+    found = Tags()
+    found.feed(page(project))
+    assert not {"script", "link", "iframe", "object"} & set(found.tags)
+    assert all((v or "").startswith("data:") for k, v in found.attributes if k in ("src", "href"))
+    assert not [k for k, _ in found.attributes if k.startswith("on")]
+
+
+def test_untrusted_text_is_shown_and_not_obeyed(project: Path) -> None:
+    path = project / "reports/training/rollouts.parquet"
+    rows = read_rollouts(path)
+    for r in rows:
+        for output in r["outputs"]:
+            output["text"] = HOSTILE
+        r["task_id"] = "<b>id</b>"
+        r["turns"] = json.dumps([{**turn, "user": HOSTILE} for turn in r["turns"]])
+    write_rollouts(path, rows, ("step", "phase"))
+    text = page(project, title="<script>title</script>")
+    found = Tags()
+    found.feed(text)
+    assert "script" not in found.tags and "<b>id" not in text
+    assert not [k for k, _ in found.attributes if k.startswith("on")]
+    assert "alert(&#39;x&#39;)" in text and "{{ 7*7 }}" in text
+    assert "\\u202e\\u0000" in text and "\u202e" not in text and "\x00" not in text
+
+
+def test_the_same_files_give_the_same_bytes(project: Path) -> None:
+    page(project)
+    first = {p.name: p.read_bytes() for p in (project / "run").iterdir()}
+    page(project)
+    assert {p.name: p.read_bytes() for p in (project / "run").iterdir()} == first
+    assert sorted(first) == [
+        "before_and_after.png", "index.html", "learning_curve.png", "outputs_by_role.png", "stop_reasons.png",
+    ]  # fmt: skip
+
+
+def test_tasks_without_executable_tools_are_not_shown_as_0(project: Path) -> None:
+    path = project / "reports/evaluation/metrics.json"
+    evaluation = read_json(path)
+    for found in evaluation["policies"].values():
+        found["heldout"]["true"] = None
+        del found["hard"]
+    write_json(path, evaluation)
+    text = page(project)
+    assert "<td>–</td>" in text and "0.690 →" not in text
+    assert headline(project) == [] and markdown([]) == "Not evaluated yet."
+
+
+@pytest.mark.parametrize(
+    ("path", "stage"),
+    [
+        ("reports/training/rollouts.parquet", "train_policy"),
+        ("reports/evaluation/metrics.json", "evaluate_policy"),
+        ("reports/registration/registration.json", "register_model"),
+    ],
+)
+def test_a_missing_file_names_its_stage(project: Path, path: str, stage: str) -> None:
+    (project / path).unlink()
+    with pytest.raises(DataError, match=f"{path}: not found; stage {stage} writes it"):
+        read_inputs(project)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]"])
+def test_a_broken_file_is_named(project: Path, text: str) -> None:
+    (project / "reports/evaluation/metrics.json").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"evaluation/metrics\.json"):
+        read_inputs(project)
+
+
+def test_the_headline_as_text_and_as_markdown(project: Path) -> None:
+    rows = headline(project)
+    assert [r.policy for r in rows] == ["base", "trained", "clean", "control"]
+    assert table(rows)[1].split() == ["base", "(start", "of", "training)", "0.690", "±", "0.020", "0.110", "±", "0.040"]
+    assert "| trained by rehearsal | 0.830 ± 0.020 | 0.470 ± 0.040 |" in markdown(rows)
+    assert headline(project / "nowhere") == [] and table([]) == ["held-out tasks: not evaluated yet"]
