@@ -34,9 +34,9 @@ _OUTCOMES: dict[str, Literal["ran", "cached", "unchanged"]] = {
 }
 _CHATTER = re.compile(
     r"Running stage|> |Stage '|Updating lock file|Generating lock file|To track the changes|To enable auto|"
-    r"\tgit add|\tdvc config|Use `dvc push`|Verifying|$"
+    r"\tgit add|\tdvc config|Use `dvc push`|Data and pipelines|Verifying|$"
 )
-_VERDICT = "ERROR: failed to reproduce"  # dvc's last word on a failed stage, of use only if the stage said nothing
+_VERDICT = re.compile(r"ERROR: failed to reproduce '.+': failed to run: ")  # adds nothing to the stage's own words
 _GRACE_S = 20.0
 _TAIL_LINES = 40
 
@@ -73,7 +73,7 @@ def run_stage(
             outcome = _outcome_of(line, name) or outcome
             if not _CHATTER.match(line):
                 tail.append(line)
-                if not line.startswith(_VERDICT):
+                if not _VERDICT.match(line):
                     log(line)
         code = process.wait()
     except BaseException:
@@ -122,7 +122,7 @@ def _outcome_of(line: str, name: str) -> Literal["ran", "cached", "unchanged"] |
 
 def _explanation(name: str, tail: list[str]) -> str:
     """The stage's own message where it gave one, else the last line of its traceback, else what dvc said."""
-    said = [line for line in tail if not line.startswith(_VERDICT)]
+    said = [line for line in tail if not _VERDICT.match(line)]
     own = [i for i, line in enumerate(said) if line.startswith(f"{name}: ")]
     if own:
         return "\n".join([said[own[-1]].removeprefix(f"{name}: "), *said[own[-1] + 1 :]])

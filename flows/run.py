@@ -52,7 +52,8 @@ def summary(outcomes: list[StageOutcome], seconds: float, root: Path) -> list[st
 
 
 def _where(root: Path) -> list[str]:
-    lines = [f"report:  {Path('reports/run/index.html')}"]
+    page = Path("reports/run/index.html")
+    lines = [f"report:  {page}"] if (root / page).is_file() else []
     ids = root / ".envace" / "registration.json"
     if ids.is_file():
         known = read_json(ids)

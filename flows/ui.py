@@ -11,7 +11,7 @@ from pathlib import Path
 
 from envace.errors import StageError
 from envace.processes import adopt_orphans, child_setup, end_descendants, unwind_on_signals
-from envace.tracking.store import artifact_root, store_uri
+from envace.tracking.store import artifact_root, open_store, store_uri
 from flows.progress import say
 from flows.server import answers, free_port, use_prefect_home
 
@@ -20,19 +20,25 @@ _UNWIND_S = 20.0
 
 
 def serve(root: Path = Path()) -> None:
-    """Start both, print both addresses, and stop both on an interrupt or when one of them ends."""
+    """Start both, print both addresses, and stop both on Ctrl-C, or with a StageError when one of them ends."""
     adopt_orphans()
     atexit.register(end_descendants)
     unwind_on_signals(_UNWIND_S)
     home = use_prefect_home(root)
+    open_store(root)  # sets up a fresh one under its lock
     mlflow, prefect = f"http://127.0.0.1:{free_port(5000)}", f"http://127.0.0.1:{free_port(4200)}"
     say("starting both pages (a few seconds; the first time longer)")
-    started = [_start(_mlflow(root, mlflow), home / "ui-mlflow.log", {})]
+    # no background jobs of MLflow's: nothing here uses them, and they are eight processes
+    started = [_start(_mlflow(root, mlflow), home / "ui-mlflow.log", {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"})]
     started.append(_start(_prefect(prefect), home / "ui-prefect.log", {"PREFECT_UI_API_URL": f"{prefect}/api"}))
     _wait([f"{mlflow}/health", f"{prefect}/api/health"], started, home)
     say(f"MLflow   {mlflow}\nPrefect  {prefect}\nCtrl-C stops both")
-    while all(process.poll() is None for process in started):
-        time.sleep(0.5)
+    try:
+        while all(process.poll() is None for process in started):
+            time.sleep(0.5)
+    except KeyboardInterrupt:
+        say("stopping both")
+        return
     raise StageError(f"one of the pages ended by itself; its last words are in {home}/ui-*.log")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from envace.config import Params, load_params
 from envace.files import write_json
@@ -18,6 +19,9 @@ from envace.types import Output, Role, Rollout, StopReason, ToolCall, TurnRecord
 
 ROOT = Path(__file__).resolve().parents[1]
 be_quiet()
+# a slow or busy machine is no fault of the code
+settings.register_profile("envace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("envace")
 
 CHAT_TEMPLATE = (
     "{% for t in tools or [] %}{{ t.function.name }};{% endfor %}"

@@ -68,14 +68,16 @@ class CpuEngine:
         self._prefixes = PrefixTable(range(max_slots, 2 * max_slots))
         self._waiting: list[_Running] = []
         self._running: list[_Running] = []
+        self._ended: list[_Running] = []
         self._driver: asyncio.Task[None] | None = None
         self.stats = EngineStats()
 
     async def generate(self, request: GenerationRequest) -> Generation:
         """Sample one output. Raises EngineError where the request cannot fit."""
-        if not request.prompt_ids or len(request.prompt_ids) + request.max_tokens > self._limit:
+        length, more = len(request.prompt_ids), request.max_tokens
+        if length < 1 or more < 1 or length + more > self._limit:
             raise EngineError(
-                f"prompt of {len(request.prompt_ids)} + {request.max_tokens} new tokens: not within 1..{self._limit}"
+                f"prompt of {length} + {more} new tokens: each must be 1 or more, both {self._limit} at most"
             )
         generator = torch.Generator().manual_seed(request.seed)
         draws = torch.rand(request.max_tokens, generator=generator, dtype=torch.float64)
@@ -95,15 +97,21 @@ class CpuEngine:
                 self._drop_cancelled()
                 free = self._max_slots - len(self._running)
                 joining, self._waiting = self._waiting[:free], self._waiting[free:]
-                for run in await asyncio.to_thread(self._step, joining):
-                    if not run.future.done():
-                        run.future.set_result(Generation(run.token_ids, run.log_probs))
+                await asyncio.to_thread(self._step, joining)
+                self._deliver()
                 await asyncio.sleep(0)  # let the rollouts that just got an answer ask for more
         except Exception as error:  # every waiting rollout must learn of it, whatever it is
+            self._deliver()  # what had ended before the fault is whole
             failed, self._running, self._waiting = [*self._running, *self._waiting], [], []
             for run in failed:
                 if not run.future.done():
                     run.future.set_exception(EngineError(f"{type(error).__name__}: {error}"))
+
+    def _deliver(self) -> None:
+        ended, self._ended = self._ended, []
+        for run in ended:
+            if not run.future.done():
+                run.future.set_result(Generation(run.token_ids, run.log_probs))
 
     def _drop_cancelled(self) -> None:
         self._waiting = [r for r in self._waiting if not r.future.cancelled()]
@@ -112,20 +120,18 @@ class CpuEngine:
                 self._free(slot)
 
     @torch.inference_mode()
-    def _step(self, joining: list[_Running]) -> list[_Running]:
-        """Prefill the joining requests, then decode one token in every slot. Returns what ended."""
-        finished: list[_Running] = []
+    def _step(self, joining: list[_Running]) -> None:
+        """Prefill the joining requests, then decode one token in every slot."""
         if joining:
             first = len(self._running)
+            self._running.extend(joining)
             for slot, run in enumerate(joining, start=first):
                 self._reuse_prefix(slot, run)
-            self._running.extend(joining)
-            self._advance(first, finished)
+            self._advance(first)
         if self._running:
             self.stats.decode_steps += 1
             self.stats.slot_steps += len(self._running)
-            self._advance(0, finished)
-        return finished
+            self._advance(0)
 
     def _reuse_prefix(self, slot: int, run: _Running) -> None:
         prompt = run.request.prompt_ids
@@ -135,7 +141,7 @@ class CpuEngine:
         self.stats.prompt_tokens += len(prompt)
         self.stats.prefilled_tokens += len(prompt) - run.cached
 
-    def _advance(self, first: int, finished: list[_Running]) -> None:
+    def _advance(self, first: int) -> None:
         """Feed the pending tokens of slots `first`.. and sample one token in each."""
         runs = self._running[first:]
         pending = [r.pending() for r in runs]
@@ -158,9 +164,9 @@ class CpuEngine:
         ).last_hidden_state[torch.arange(len(runs)), lengths - 1]
         for run, tokens in zip(runs, pending, strict=True):
             run.cached += len(tokens)
-        self._sample(first, hidden, finished)
+        self._sample(first, hidden)
 
-    def _sample(self, first: int, hidden: torch.Tensor, finished: list[_Running]) -> None:
+    def _sample(self, first: int, hidden: torch.Tensor) -> None:
         runs = self._running[first:]
         tokens, log_probs = sample_tokens(
             self.model.get_output_embeddings()(hidden).float(),
@@ -176,7 +182,7 @@ class CpuEngine:
             run.token_ids.append(token)
             run.log_probs.append(log_prob)
             if token in self._stop or len(run.token_ids) >= run.request.max_tokens:
-                finished.append(run)
+                self._ended.append(run)
                 self._park(first + offset, run)
                 self._free(first + offset)
 

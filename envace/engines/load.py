@@ -21,6 +21,7 @@ class LoadedPolicy:
 def load_policy(folder: Path, *, max_slots: int, max_length: int) -> LoadedPolicy:
     """Load the policy in `folder`. Raises EngineError naming the folder where it cannot be loaded."""
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     if not (folder / "config.json").is_file():
@@ -35,7 +36,7 @@ def load_policy(folder: Path, *, max_slots: int, max_length: int) -> LoadedPolic
             dtype=torch.float32,
             attn_implementation="sdpa",
         )
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise EngineError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from error
     engine = CpuEngine(model.eval(), max_slots=max_slots, max_length=max_length)
     return LoadedPolicy(engine, ChatLayout(tokenizer))

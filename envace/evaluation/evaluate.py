@@ -92,7 +92,11 @@ async def _evaluate_split(
         "true": await run("true", [t for t in scorable if t.world]),
         "rehearsed": await run("rehearsed", scorable),
         "fidelity": await measure_fidelity(
-            tasks, engine=policy.engine, layout=policy.layout, max_tokens=rollout.max_rehearse_tokens
+            tasks,
+            engine=policy.engine,
+            layout=policy.layout,
+            max_prompt_tokens=rollout.max_prompt_tokens,
+            max_tokens=rollout.max_rehearse_tokens,
         ),
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 from envace.chat.layout import ChatLayout, render_calls
 from envace.chat.parser import parse_response
 from envace.engines.protocol import GenerationRequest, TokenEngine
+from envace.files import canonical_json
 from envace.types import Task, ToolCall
 
 
@@ -32,7 +33,7 @@ def transitions(task: Task, layout: ChatLayout) -> list[Transition]:
         opening = layout.opening(task) if turn.turn_index == 0 else layout.user(turn.user_message)
         history = history + opening
         for step in turn.reference_steps:
-            written = render_calls(step.tool_calls) if step.tool_calls else step.reply
+            written = step.reply + render_calls(step.tool_calls)
             history = history + layout.act_header + layout.closed(layout.encode_output(written))
             for call, result in zip(step.tool_calls, step.tool_results, strict=True):
                 recorded = json.loads(result.content)
@@ -43,19 +44,22 @@ def transitions(task: Task, layout: ChatLayout) -> list[Transition]:
 
 
 async def measure_fidelity(
-    tasks: Sequence[Task], *, engine: TokenEngine, layout: ChatLayout, max_tokens: int
+    tasks: Sequence[Task], *, engine: TokenEngine, layout: ChatLayout, max_prompt_tokens: int, max_tokens: int
 ) -> dict[str, float | int | None]:
     """Greedy rehearsals of all recorded transitions against the recorded results.
 
+    too_long: transitions left out because their prompt has more than `max_prompt_tokens`. Of the others:
     parses: share that are JSON. exact: share that are equal. key_f1: F1 of the key sets. leaf_f1: F1 of (path, value)
     leaves. error_agreement: share that agree whether it is an error. error_recall: share of recorded errors that are
     rehearsed as errors (None where none is recorded); apart, since an optimistic rehearser hides in the agreement.
     """
-    cases = [c for task in tasks for c in transitions(task, layout)]
+    found = [c for task in tasks for c in transitions(task, layout)]
+    cases = [c for c in found if len(c.prompt_ids) <= max_prompt_tokens]
     requests = [GenerationRequest(c.session, c.prompt_ids, max_tokens, 0.0, 1.0, seed=0) for c in cases]
     sampled = await asyncio.gather(*(engine.generate(r) for r in requests))
     texts = [layout.text(s.token_ids) if layout.finished(s.token_ids) else "" for s in sampled]
-    return compare([parse_response(t) for t in texts], [c.recorded for c in cases])
+    figures = compare([parse_response(t) for t in texts], [c.recorded for c in cases])
+    return figures | {"too_long": len(found) - len(cases)}
 
 
 def compare(rehearsed: Sequence[Any | None], recorded: Sequence[Any]) -> dict[str, float | int | None]:
@@ -65,8 +69,8 @@ def compare(rehearsed: Sequence[Any | None], recorded: Sequence[Any]) -> dict[st
     return {
         "count": len(pairs),
         "parses": _share([r is not None for r, _ in pairs]),
-        "exact": _share([r is not None and r == truth for r, truth in pairs]),
-        "key_f1": _share([_f1(_keys(r), _keys(truth)) for r, truth in pairs]),
+        "exact": _share([r is not None and canonical_json(r) == canonical_json(truth) for r, truth in pairs]),
+        "key_f1": _share([_f1(_keys(r), _keys(truth)) if r is not None else 0.0 for r, truth in pairs]),
         "leaf_f1": _share([_f1(_leaves(r), _leaves(truth)) for r, truth in pairs]),
         "error_agreement": _share([r is not None and _is_error(r) == _is_error(truth) for r, truth in pairs]),
         "error_recall": _share([_is_error(r) for r in errors]),
@@ -84,9 +88,9 @@ def _keys(value: Any) -> set[str]:
 
 
 def _leaves(value: Any, path: str = "") -> set[str]:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and value:
         return {leaf for k, v in value.items() for leaf in _leaves(v, f"{path}/{k}")}
-    if isinstance(value, list):
+    if isinstance(value, list) and value:
         return {leaf for i, v in enumerate(value) for leaf in _leaves(v, f"{path}/{i}")}
     return set() if value is None and not path else {f"{path}={json.dumps(value)}"}
 

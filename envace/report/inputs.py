@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envace.errors import DataError
-from envace.files import read_json
 from envace.report.headline import METRICS
 from envace.rollout.records import read_rollouts
+from envace.stage_outputs import read_record, written_by
 
 ROLLOUTS = Path("reports/training/rollouts.parquet")
 VALIDATION = Path("reports/validation/validation.json")
@@ -30,25 +29,10 @@ class Inputs:
 
 def read_inputs(root: Path = Path()) -> Inputs:
     """Raises DataError naming the stage that writes a missing or broken file."""
-    rollouts = root / ROLLOUTS
-    if not rollouts.is_file():
-        raise DataError(f"{rollouts}: not found; stage train_policy writes it")
     return Inputs(
-        evaluation=_decode(root / METRICS, "evaluate_policy"),
-        rollouts=read_rollouts(rollouts),
-        validation=_decode(root / VALIDATION, "validate_data"),
-        manifest=_decode(root / MANIFEST, "prepare_data"),
-        registration=_decode(root / REGISTRATION, "register_model"),
+        evaluation=read_record("evaluate_policy", root / METRICS),
+        rollouts=read_rollouts(written_by("train_policy", root / ROLLOUTS)),
+        validation=read_record("validate_data", root / VALIDATION),
+        manifest=read_record("prepare_data", root / MANIFEST),
+        registration=read_record("register_model", root / REGISTRATION),
     )
-
-
-def _decode(path: Path, stage: str) -> dict[str, Any]:
-    if not path.is_file():
-        raise DataError(f"{path}: not found; stage {stage} writes it")
-    try:
-        value = read_json(path)
-    except ValueError as error:
-        raise DataError(f"{path}: not JSON ({error}); run `envace run --force {stage}`") from None
-    if not isinstance(value, dict):
-        raise DataError(f"{path}: expected an object, found {type(value).__name__}; run stage {stage} again")
-    return value

@@ -29,13 +29,11 @@ class Transcript:
 
 
 def samples(rows: Sequence[Row]) -> list[Transcript]:
-    """The best and the worst rollout with a rehearsal among those of the last validation (else the last step)."""
-    validated = [r for r in rows if r["phase"] == "validation"]
-    pool = validated or list(rows)
-    last = max((r["step"] for r in pool), default=None)
-    scored = [r for r in pool if r["step"] == last and r["reward"] is not None]
-    telling = [r for r in scored if any(o["role"] == "rehearse" for o in r["outputs"])] or scored
-    ordered = sorted(telling, key=lambda r: (-r["reward"], r["task_id"], r["rollout_index"]))
+    """The best and the worst rollout of the last step, of those in which the policy played both roles where it did."""
+    scored = [r for r in rows if r["reward"] is not None]
+    pool = [r for r in scored if any(o["role"] == "rehearse" for o in r["outputs"])] or scored
+    last = [r for r in pool if r["step"] == max(r["step"] for r in pool)]
+    ordered = sorted(last, key=lambda r: (-r["reward"], r["task_id"], r["rollout_index"]))
     chosen = [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
     return [Transcript(_title(row), list(script(row))) for row in chosen]
 

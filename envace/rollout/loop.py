@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass
 
 from envace.chat.layout import ChatLayout
@@ -42,8 +43,8 @@ async def unfold(
 ) -> Rollout:
     """Run one rollout to its end. Only cancellation leaves this function as an exception.
 
-    An engine's failure becomes stop reason `engine_failure` with reward None. Raises DataError for a task whose reward
-    code cannot decide.
+    Whatever the engine or the environment raises becomes stop reason `engine_failure` with reward None. Raises
+    DataError for a task whose reward code cannot decide.
     """
     if task.outcome is None:
         raise DataError(f"task {task.task_id}: no verifiable outcome, so code cannot score it")
@@ -59,6 +60,8 @@ async def unfold(
     except asyncio.CancelledError:
         rollout.stop_reason = StopReason.CANCELLED
         raise
+    except Exception as error:  # one rollout's failure never ends the run
+        rollout.stop_reason, rollout.error = StopReason.ENGINE_FAILURE, f"{type(error).__name__}: {error}"
     unfolding.score()
     return rollout
 
@@ -154,6 +157,8 @@ class _Unfolding:
         sampled = await self.engine.generate(request)
         if not sampled.token_ids or len(sampled.token_ids) != len(sampled.log_probs):
             raise EngineError("the engine gave no tokens, or not one log-probability for each")
+        if not all(map(math.isfinite, sampled.log_probs)):
+            raise EngineError("the engine gave a log-probability that is no finite number")
         output = Output(
             role=role,
             turn_index=record.turn_index,

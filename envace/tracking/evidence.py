@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envace.errors import TrackingError
-from envace.files import read_json, sha256_file, sha256_tree
+from envace.errors import DataError
+from envace.files import sha256_file, sha256_tree
+from envace.stage_outputs import read_record, written_by
 
 POLICY = Path("models/policy")
 MANIFEST = Path("data/prepared/manifest.json")
@@ -32,20 +33,18 @@ class Evidence:
 
 
 def read_evidence(root: Path = Path()) -> Evidence:
-    """Raises TrackingError that names the stage to run, where a file is missing or not readable."""
-    evaluation = _decode(root / EVALUATION, "evaluate_policy")
-    if not (root / POLICY).is_dir():
-        raise _missing(root / POLICY, "train_policy")
-    if not (root / MANIFEST).is_file():
-        raise _missing(root / MANIFEST, "prepare_data")
+    """Raises DataError that names the stage to run, where a file is missing or not readable."""
+    checkpoint = written_by("train_policy", root / POLICY)
+    manifest = written_by("prepare_data", root / MANIFEST)
+    evaluation = read_record("evaluate_policy", root / EVALUATION)
     return Evidence(
-        checkpoint=root / POLICY,
-        model_sha256=sha256_tree(root / POLICY),
-        data_sha256=sha256_file(root / MANIFEST),
+        checkpoint=checkpoint,
+        model_sha256=sha256_tree(checkpoint),
+        data_sha256=sha256_file(manifest),
         evaluation_sha256=sha256_file(root / EVALUATION),
         evaluation=evaluation,
-        curve=_curve(root / TRAINING),
-        reports=[root / EVALUATION, *(p for p in (root / SUMMARY, root / MANIFEST) if p.is_file())],
+        curve=_curve(written_by("train_policy", root / TRAINING)),
+        reports=[root / EVALUATION, written_by("train_policy", root / SUMMARY), manifest],
     )
 
 
@@ -64,8 +63,6 @@ def git_commit(root: Path = Path()) -> str | None:
 
 
 def _curve(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        raise _missing(path, "train_policy")
     rows = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
@@ -74,22 +71,6 @@ def _curve(path: Path) -> list[dict[str, Any]]:
         except (ValueError, TypeError, KeyError):
             step, row = None, {}
         if isinstance(step, bool) or not isinstance(step, int):
-            raise TrackingError(f"{path}, line {number}: expected a JSON object with a whole-number `step`")
+            raise DataError(f"{path}, line {number}: expected a JSON object with a whole-number `step`")
         rows.append(row)
     return rows
-
-
-def _decode(path: Path, stage: str) -> dict[str, Any]:
-    if not path.is_file():
-        raise _missing(path, stage)
-    try:
-        value = read_json(path)
-    except ValueError as error:
-        raise TrackingError(f"{path}: not JSON ({error}); run `envace run --force {stage}`") from None
-    if not isinstance(value, dict):
-        raise TrackingError(f"{path}: expected an object, found {type(value).__name__}; run stage {stage} again")
-    return value
-
-
-def _missing(path: Path, stage: str) -> TrackingError:
-    return TrackingError(f"{path}: not found; stage {stage} writes it")

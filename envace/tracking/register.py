@@ -38,7 +38,7 @@ class Registration:
 def register(params: Params, root: Path = Path()) -> Registration:
     """Register models/policy under `register_model.model_name` unless its very bytes are registered already.
 
-    It becomes `challenger` in any case, and `champion` if the gate lets it. Raises TrackingError.
+    It becomes `challenger` in any case, and `champion` if the gate lets it. Raises DataError or TrackingError.
     """
     evidence = read_evidence(root)
     conditions = floors(evidence.evaluation, params.register_model)

@@ -13,8 +13,9 @@ from envace.data.sample.environment import SampleEnvironment
 from envace.engines.protocol import Generation, GenerationRequest
 from envace.rollout.loop import RolloutSettings, unfold
 from envace.rollout.records import rollout_row
+from envace.training.labels import PADDING_ROLE
 from envace.training.settings import RunSettings
-from envace.types import Rollout, Task
+from envace.types import Output, Role, Rollout, Task
 
 
 class VerlEngine:
@@ -65,35 +66,49 @@ class EnvaceAgentLoop(AgentLoopBase):
             ),
         )
         record = json.dumps(rollout_row(rollout, step=step, phase=info["phase"]))
+        if not rollout.outputs:
+            return [_stand_in(rollout, record, int(info["index"]), _layout(self.tokenizer).end_id, step)]
         return _as_rows(rollout, record, int(info["index"]))
 
 
 def _as_rows(rollout: Rollout, record: str, task_index: int) -> list[AgentLoopOutput]:
-    scorable = rollout.reward is not None
     last = len(rollout.outputs) - 1
-    rows = []
-    for position, output in enumerate(rollout.outputs):
-        fields = {
-            **output.engine_fields,
-            "role": output.role.value,
-            "scorable": scorable,
-            "order": [task_index, rollout.rollout_index, position],
-            "record": record if position == last else "",
-            "reward_extra_info": {"success": float(rollout.success), "record": record if position == last else ""},
-        }
-        rows.append(
-            AgentLoopOutput(
-                prompt_ids=output.prompt_ids,
-                response_ids=output.token_ids,
-                response_mask=[int(scorable)] * len(output.token_ids),
-                response_logprobs=output.log_probs,
-                reward_score=rollout.reward if rollout.reward is not None else 0.0,
-                num_turns=len(rollout.turns),
-                metrics=AgentLoopMetrics(),
-                extra_fields=fields,
-            )
-        )
-    return rows
+    return [
+        _row(rollout, output, output.role.value, record if i == last else "", [task_index, rollout.rollout_index, i])
+        for i, output in enumerate(rollout.outputs)
+    ]
+
+
+def _stand_in(rollout: Rollout, record: str, task_index: int, end_id: int, step: int) -> AgentLoopOutput:
+    """The one row of a rollout that ended before its first output: it carries the record and is never trained on.
+
+    verl drops a rollout without rows, and with it every trace that it was tried.
+    """
+    version = {"min_global_steps": step - 1, "max_global_steps": step - 1}
+    nothing = Output(Role.ACT, 0, [end_id], [end_id], [0.0], "", engine_fields=version)
+    return _row(rollout, nothing, PADDING_ROLE, record, [task_index, rollout.rollout_index, 0])
+
+
+def _row(rollout: Rollout, output: Output, role: str, record: str, order: list[int]) -> AgentLoopOutput:
+    scorable = rollout.reward is not None
+    fields = {
+        **output.engine_fields,
+        "role": role,
+        "scorable": scorable,
+        "order": order,
+        "record": record,
+        "reward_extra_info": {"success": float(rollout.success), "record": record},
+    }
+    return AgentLoopOutput(
+        prompt_ids=output.prompt_ids,
+        response_ids=output.token_ids,
+        response_mask=[int(scorable and role != PADDING_ROLE)] * len(output.token_ids),
+        response_logprobs=output.log_probs,
+        reward_score=rollout.reward if rollout.reward is not None else 0.0,
+        num_turns=len(rollout.turns),
+        metrics=AgentLoopMetrics(),
+        extra_fields=fields,
+    )
 
 
 @lru_cache(maxsize=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,6 @@ def fingerprint(parts: dict[str, Any]) -> str:
     return sha256_text(canonical_json(parts))[:16]
 
 
-class SealCheckpoint:
-    """verl's checkpoint callback (`trainer.checkpoint_callback_class`): seals each checkpoint after it is written."""
-
-    def __init__(self, config: Any = None) -> None:
-        self.config = config
-
-    def on_save(self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **_: Any) -> None:
-        """Called on the driver once all files of the step are on disk."""
-        seal(Path(checkpoint_dir))
-
-
 def seal(folder: Path) -> None:
     """Record name, size and SHA-256 of every file below `folder`."""
     write_json(folder / SEAL, _files(folder))
@@ -35,13 +25,23 @@ def seal(folder: Path) -> None:
 
 def newest_sealed(folder: Path, say: Any = print) -> tuple[Path, int] | None:
     """The newest checkpoint whose files all match its seal, with its step. Says which ones it passes over and why."""
-    steps = {int(m.group(1)): p for p in folder.glob("global_step_*") if (m := _STEP.fullmatch(p.name))}
-    for step, path in sorted(steps.items(), reverse=True):
+    for step, path in sorted(_checkpoints(folder).items(), reverse=True):
         fault = _fault(path)
         if fault is None:
             return path, step
         say(f"checkpoint of step {step} is not used: {fault}")
     return None
+
+
+def discard_after(folder: Path, step: int) -> None:
+    """Remove the checkpoints beyond the one a run resumes from (-1: all), so that no old seal vouches for new files."""
+    for later, path in _checkpoints(folder).items():
+        if later > step:
+            shutil.rmtree(path)
+
+
+def _checkpoints(folder: Path) -> dict[int, Path]:
+    return {int(m.group(1)): p for p in folder.glob("global_step_*") if (m := _STEP.fullmatch(p.name))}
 
 
 def _fault(folder: Path) -> str | None:

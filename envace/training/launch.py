@@ -15,7 +15,7 @@ from typing import Any
 from envace.config import Params
 from envace.errors import DataError, TrainingError
 from envace.files import atomic_path, sha256_tree, write_json
-from envace.training.checkpoints import fingerprint, newest_sealed
+from envace.training.checkpoints import discard_after, fingerprint, newest_sealed
 from envace.training.dataset import write_dataset
 from envace.training.overrides import RunPaths, compose, verl_overrides
 from envace.training.progress import TrainingProgress
@@ -61,6 +61,7 @@ def train(params: Params, tasks: Sequence[Task], base_model: Path, state: Path, 
     found = newest_sealed(run / "checkpoints")
     done = found[1] if found else 0
     recorder.discard_after(done if found else -1)
+    discard_after(run / "checkpoints", done if found else -1)
     if found:
         print(f"resuming after step {done} of {params.train_policy.steps}", flush=True)
     if done < params.train_policy.steps:

@@ -66,14 +66,13 @@ def _common(params: Params, paths: RunPaths, resume_from: Path | None) -> list[s
         "trainer.nnodes=1",
         "trainer.n_gpus_per_node=1",
         "trainer.logger=[]",
-        "trainer.val_before_train=True",
+        f"trainer.val_before_train={resume_from is None}",  # else it is recorded already, or not due at that step
         f"trainer.total_training_steps={train.steps}",
         f"trainer.total_epochs={train.steps}",  # an epoch has at least one step, so the steps are what ends the run
         f"trainer.test_freq={train.validate_every}",
         f"trainer.save_freq={train.checkpoint_every}",
         f"trainer.max_actor_ckpt_to_keep={train.keep_checkpoints}",
         f"trainer.default_local_dir={paths.checkpoints}",
-        "trainer.checkpoint_callback_class=envace.training.checkpoints.SealCheckpoint",
         f"trainer.resume_mode={'resume_path' if resume_from else 'disable'}",
         f"trainer.resume_from_path={resume_from or 'null'}",
         "algorithm.adv_estimator=role_wise_grpo",
@@ -96,7 +95,8 @@ def _common(params: Params, paths: RunPaths, resume_from: Path | None) -> list[s
         f"{actor}.optim.weight_decay={train.weight_decay}",
         f"{actor}.optim.lr_scheduler_type=constant",
         f"{actor}.grad_clip={train.grad_clip}",
-        f"{actor}.clip_ratio={train.clip_ratio}",
+        # verl's lower and upper bounds have defaults of their own, which win over clip_ratio
+        *(f"{actor}.{bound}={train.clip_ratio}" for bound in ("clip_ratio", "clip_ratio_low", "clip_ratio_high")),
         f"{actor}.ppo_mini_batch_size={train.tasks_per_step}",
         f"{actor}.loss_agg_mode=seq-mean-token-mean",
         f"{actor}.use_kl_loss={train.kl_coefficient > 0}",
@@ -141,6 +141,8 @@ def _cpu(params: Params, paths: RunPaths) -> list[str]:
         f"{ref}.log_prob_micro_batch_size_per_gpu={rows}",
         f"{generate}.log_prob_micro_batch_size_per_gpu={rows}",
         f"{generate}.name=envace_cpu",
+        # keeps a rollout's request id through all its outputs, else the server could not know the cached prefix
+        f"{generate}.full_determinism=True",
         f"{generate}.agent.num_workers=1",
         "reward.num_workers=1",
         "reward.reward_model.rollout.name=envace_cpu",

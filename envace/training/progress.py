@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from typing import Any
 
 from envace.training.recorder import Recorder
@@ -14,8 +13,8 @@ class TrainingProgress:
     """Prints one line a recorded step, with reward, success, malformed rehearsals, seconds and time left."""
 
     def __init__(self, recorder: Recorder, total: int, done: int) -> None:
-        self._recorder, self._total, self._seen = recorder, total, {"train": done, "validation": done - 1}
-        self._start, self._steps = time.monotonic(), 0
+        self._recorder, self._total, self._seen = recorder, total, {"train": done, "validation": done or -1}
+        self._seconds: list[float] = []
         self._out = sys.stdout  # kept, since verl's own talk is sent elsewhere while this prints
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True, name="training-progress")
@@ -43,9 +42,9 @@ class TrainingProgress:
         if phase == "validation":
             reward, success = _show(metrics, "validation/reward/mean"), _show(metrics, "validation/reward/success")
             return f"  validation at step {step}: true reward {reward}, success {success}"
-        self._steps += 1
-        left = (time.monotonic() - self._start) / self._steps * (self._total - step)
-        seconds = self._recorder.timings(phase, step).get("step", float("nan"))
+        seconds = self._recorder.timings(phase, step).get("step", 0.0)
+        self._seconds.append(seconds)
+        left = sum(self._seconds) / len(self._seconds) * (self._total - step)
         return (
             f"step {step}/{self._total}: reward {_show(metrics, 'reward/mean')}, "
             f"success {_show(metrics, 'reward/success')}, "

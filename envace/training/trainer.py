@@ -11,6 +11,7 @@ import transfer_queue as tq
 from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 
+from envace.training.checkpoints import seal
 from envace.training.labels import LabelledBatch, RowLabel, labelled
 from envace.training.recorder import Recorder
 from envace.training.settings import read_settings
@@ -98,6 +99,9 @@ class EnvaceTrainer(PPOTrainerSync):
         metrics.update({f"envace/{k}": v for k, v in ours.items()})
         timings = {k.removeprefix("timing_s/"): float(v) for k, v in metrics.items() if k.startswith("timing_s/")}
         self._recorder.write("train", global_steps, ours, records, timings)
+        checkpoint = Path(self.config.trainer.default_local_dir) / f"global_step_{global_steps}"
+        if checkpoint.is_dir():  # sealed last: who resumes from it finds the records of its step, validation included
+            seal(checkpoint)
 
     def _val_metrics_update(
         self, data_sources: Any, sample_uids: Any, reward_extra_infos_dict: Any, sample_turns: Any, **kwargs: Any

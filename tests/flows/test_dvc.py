@@ -26,6 +26,7 @@ def test_a_stage_runs_once_then_is_unchanged_and_comes_back_from_the_cache(dvc_p
     assert lines == ["hello"]
     lock = (project / "dvc.lock").read_bytes()
     assert run_stage("greet", root=project, log=lines.append).outcome == "unchanged"
+    assert lines == ["hello"], "what dvc says about itself is left out"
     (project / "greet.out").unlink()
     assert run_stage("greet", root=project, log=lines.append).outcome == "cached"
     assert (project / "greet.out").read_text() == "1\n"
@@ -52,6 +53,18 @@ def test_a_bug_in_a_stage_is_reported_by_its_last_line(dvc_project: Project) -> 
 def test_a_stage_that_writes_nothing_fails(dvc_project: Project) -> None:
     with pytest.raises(StageError, match=r"greet\.out"):
         run_stage("greet", root=dvc_project({"greet": "true"}), log=lambda _: None)
+
+
+def test_a_stage_that_another_dvc_runs_is_refused_by_its_pid(dvc_project: Project) -> None:
+    project = dvc_project({"wait": "echo started; sleep 60"})
+    command = [sys.executable, "-m", "dvc", "repro", "wait"]
+    other = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert other.stdout is not None
+    assert any(line.strip() == "started" for line in other.stdout)
+    with pytest.raises(StageError, match=rf"(?s)is busy, it is being blocked by.*PID {other.pid}"):
+        run_stage("wait", root=project, log=lambda _: None)
+    os.killpg(other.pid, signal.SIGKILL)
+    other.communicate()
 
 
 def test_an_interrupt_ends_the_stage_and_its_children(dvc_project: Project) -> None:

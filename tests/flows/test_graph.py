@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -78,9 +79,16 @@ def imported_files(root: Path, stage: str) -> set[str]:
     return found
 
 
+@cache
+def tree_of(path: Path) -> list[ast.AST]:
+    """All nodes of a file."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@cache
 def imported_names(path: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in tree_of(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -92,8 +100,7 @@ def imported_names(path: Path) -> set[str]:
 
 def sections_read(path: Path) -> set[str]:
     """Sections read as `params.<section>`."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    attributes = [n for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)]
+    attributes = [n for n in tree_of(path) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)]
     return {n.attr for n in attributes if isinstance(n.value, ast.Name) and n.value.id == "params"} & SECTIONS
 
 

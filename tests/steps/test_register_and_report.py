@@ -22,17 +22,17 @@ def stage(name: str, project: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def predictions(project: Path, model: str, rows: Any) -> list[str]:
-    """What a user gets who knows nothing but MLflow."""
+def answers_of(project: Path, models: list[str], rows: Any) -> list[list[str]]:
+    """What a user gets from each model who knows nothing but MLflow."""
     code = (
         "import json, sys, mlflow\n"
         "mlflow.set_tracking_uri(sys.argv[1]); mlflow.set_registry_uri(sys.argv[1])\n"
-        "print(json.dumps(mlflow.pyfunc.load_model(sys.argv[2]).predict(json.loads(sys.argv[3]))))"
+        "rows = json.loads(sys.argv[2])\n"
+        "print(json.dumps([mlflow.pyfunc.load_model(m).predict(rows) for m in sys.argv[3:]]))"
     )
     uri = f"sqlite:///{project}/.envace/mlflow/mlflow.db"
-    done = subprocess.run(
-        [sys.executable, "-c", code, uri, model, json.dumps(rows)], cwd="/", capture_output=True, text=True, timeout=180
-    )
+    command = [sys.executable, "-c", code, uri, json.dumps(rows), *models]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -50,9 +50,9 @@ def test_a_policy_is_registered_answers_a_chat_and_is_reported(finished_project:
     # the checkpoint in the registry is a copy: it answers without the project's own one
     shutil.rmtree(project / "models")
     rows = [{"messages": MESSAGES, "tools": TOOLS}, {"messages": MESSAGES}]
-    answers = predictions(project, "models:/envace-tiny@champion", rows)
-    assert len(answers) == 2 and all(isinstance(a, str) for a in answers)
-    assert answers == predictions(project, "models:/envace-tiny/1", rows), "greedy answers are the same each time"
+    first_answers, again = answers_of(project, ["models:/envace-tiny@champion", "models:/envace-tiny/1"], rows)
+    assert len(first_answers) == 2 and all(isinstance(a, str) for a in first_answers)
+    assert first_answers == again, "greedy answers are the same each time"
 
     finished_project()
     assert stage("register_model", project).returncode == 0

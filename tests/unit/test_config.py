@@ -55,9 +55,7 @@ def test_a_missing_key_is_named(raw: dict[str, Any]) -> None:
         ("register_model", "model_name", "has 'quote"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_named_and_quoted(
-    raw: dict[str, Any], section: str, key: str, value: Any
-) -> None:
+def test_a_value_of_the_wrong_kind_is_named_and_quoted(raw: dict[str, Any], section: str, key: str, value: Any) -> None:
     raw[section][key] = value
     message = told(raw)
     assert f"{section}.{key}: " in message and repr(value) in message

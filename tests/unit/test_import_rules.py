@@ -56,9 +56,9 @@ def sources(root: Path) -> dict[str, str]:
     return {p.relative_to(root).as_posix(): p.read_text(encoding="utf-8") for p in files}
 
 
-def imports(text: str) -> Iterator[Import]:
+def imports(tree: ast.Module) -> Iterator[Import]:
     """All imports of a file. Those under `if TYPE_CHECKING` never run and are not counted as at the top."""
-    waiting = [(node, True) for node in ast.parse(text).body]
+    waiting = [(node, True) for node in tree.body]
     while waiting:
         node, at_top = waiting.pop()
         if isinstance(node, ast.Import):
@@ -81,12 +81,12 @@ def violations(files: dict[str, str]) -> list[str]:
 
 
 def file_violations(path: str, text: str) -> Iterator[str]:
-    layer, length = path.split("/")[0], len(text.splitlines())
-    if ast.get_docstring(ast.parse(text)) is None:
+    layer, length, tree = path.split("/")[0], len(text.splitlines()), ast.parse(text)
+    if ast.get_docstring(tree) is None:
         yield f"{path}: no docstring that says what it is for"
     if length > (STEP_LINES if layer == "pipeline_steps" else FILE_LINES):
         yield f"{path}: {length} lines"
-    for found in set(imports(text)):
+    for found in set(imports(tree)):
         package = found.package
         if package in LAYERS and LAYERS.index(package) > LAYERS.index(layer):
             yield f"{path}: {layer} must not import {package}"
@@ -100,7 +100,7 @@ def file_violations(path: str, text: str) -> Iterator[str]:
             yield f"{path}: import {package} inside the function that needs it"
         if found.module.startswith("."):
             yield f"{path}: relative import"
-    if path != RUNS_DVC and any(words(node) for node in ast.walk(ast.parse(text))):
+    if path != RUNS_DVC and any(words(node) for node in ast.walk(tree)):
         yield f"{path}: only {RUNS_DVC} runs dvc"
 
 

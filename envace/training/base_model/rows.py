@@ -82,7 +82,8 @@ def token_budget_batches(
 ) -> list[dict[str, torch.Tensor]]:
     """`count` padded batches of at most `budget` tokens, rows of like length together, reshuffled every pass.
 
-    Each batch holds input_ids, attention_mask and labels of shape (B, T). Labels are set only where they are learned.
+    Each batch holds input_ids and labels of shape (B, T), padded on the right: under a causal mask no token sees padding.
+    Labels are set only where they are learned.
     """
     rng = random.Random(seed)
     batches: list[dict[str, torch.Tensor]] = []
@@ -111,9 +112,7 @@ def _pad(rows: Sequence[Row], pad_id: int) -> dict[str, torch.Tensor]:
     width = max(len(row.ids) for row in rows)
     ids = torch.full((len(rows), width), pad_id)
     labels = torch.full((len(rows), width), IGNORED)
-    mask = torch.zeros((len(rows), width), dtype=torch.long)
     for i, row in enumerate(rows):
         ids[i, : len(row.ids)] = torch.tensor(row.ids)
         labels[i, : len(row.ids)] = torch.tensor(row.labels)
-        mask[i, : len(row.ids)] = 1
-    return {"input_ids": ids, "attention_mask": mask, "labels": labels}
+    return {"input_ids": ids, "labels": labels}

@@ -11,20 +11,22 @@ from envace.config import CleanParams
 
 RAMP_STEPS = 20
 FINAL_SHARE = 0.1
+PROGRESS_LINES = 20
 
 
 def fine_tune(
     model: Any, batches: list[dict[str, torch.Tensor]], stage: CleanParams, *, seed: int, what: str
 ) -> list[float]:
-    """Train `model` in place, one optimizer step a batch. Returns the mean loss of every 20 steps.
+    """Train `model` in place, one optimizer step a batch. Returns the mean loss of each twentieth of the way.
 
     The learning rate rises over 20 steps and falls linearly to a tenth of its peak. fp32, deterministic on one thread.
     """
     if not batches:
         return []
-    from transformers import Trainer, TrainingArguments
+    from transformers import TrainingArguments
 
     from envace.training.base_model.progress import ProgressLine
+    from envace.training.base_model.sft_trainer import LearnedTokensTrainer
 
     optimizer = torch.optim.AdamW(model.parameters(), lr=stage.learning_rate, betas=(0.9, 0.95), weight_decay=0.01)
     steps = len(batches)
@@ -37,7 +39,7 @@ def fine_tune(
             max_steps=steps,
             per_device_train_batch_size=1,  # one item is one whole token-budget batch
             max_grad_norm=1.0,
-            logging_steps=20,
+            logging_steps=max(1, steps // PROGRESS_LINES),
             save_strategy="no",
             report_to=[],
             disable_tqdm=True,
@@ -47,14 +49,13 @@ def fine_tune(
             remove_unused_columns=False,
             train_sampling_strategy="sequential",
         )
-        progress = ProgressLine(what, steps)
-        trainer = Trainer(
+        trainer = LearnedTokensTrainer(
             model=model,
             args=arguments,
             train_dataset=batches,  # type: ignore[arg-type]
             data_collator=lambda items: items[0],
             optimizers=(optimizer, schedule),
-            callbacks=[progress],
+            callbacks=[ProgressLine(what, steps)],
         )
         trainer.remove_callback(_printer())
         trainer.train()

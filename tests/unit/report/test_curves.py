@@ -62,11 +62,10 @@ def test_a_script_keeps_the_order_of_both_roles_and_of_other_answers() -> None:
     ]
 
 
-def test_samples_are_the_best_and_the_worst_of_the_last_validation() -> None:
-    rows = [row(9, 1.0), row(0, 1.0, "validation", roles=["rehearse"])]
-    rows += [row(5, r, "validation", task_id=f"t{r}", roles=["act", "rehearse"]) for r in (0.2, 0.9, 0.4)]
-    rows += [row(5, 1.0, "validation", task_id="plain")]
-    assert [s.title.split(":")[0] for s in samples(rows)] == [
-        "validation at step 5, task t0.9",
-        "validation at step 5, task t0.2",
-    ]
+def test_samples_are_the_best_and_the_worst_of_the_last_step_in_which_both_roles_were_played() -> None:
+    rows = [row(9, 1.0, "validation"), row(0, 1.0, roles=["rehearse"]), row(5, None, roles=["rehearse"])]
+    rows += [row(5, r, task_id=f"t{r}", roles=["act", "rehearse"]) for r in (0.2, 0.9, 0.4)]
+    rows += [row(5, 1.0, task_id="plain")]
+    titles = [s.title.partition(":")[0] for s in samples(rows)]
+    assert titles == ["train at step 5, task t0.9", "train at step 5, task t0.2"]
+    assert [s.title.partition(":")[0] for s in samples(rows[:1])] == ["validation at step 9, task t"]

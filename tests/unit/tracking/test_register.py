@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from envace.config import Params
-from envace.errors import TrackingError
+from envace.errors import DataError, TrackingError
 from envace.files import read_json, write_json
 from envace.tracking.presence import is_registered
 from envace.tracking.register import register
@@ -119,6 +119,7 @@ def test_a_missing_figure_stops_it_and_moves_nothing(project: Path, params: Para
     [
         ("reports/evaluation/metrics.json", "evaluate_policy"),
         ("reports/training/metrics.jsonl", "train_policy"),
+        ("reports/training/summary.json", "train_policy"),
         ("data/prepared/manifest.json", "prepare_data"),
         ("models/policy", "train_policy"),
     ],
@@ -126,13 +127,13 @@ def test_a_missing_figure_stops_it_and_moves_nothing(project: Path, params: Para
 def test_a_missing_file_names_the_stage_that_writes_it(project: Path, params: Params, path: str, stage: str) -> None:
     target = project / path
     shutil.rmtree(target) if target.is_dir() else target.unlink()
-    with pytest.raises(TrackingError, match=f"{path}: not found; stage {stage} writes it"):
+    with pytest.raises(DataError, match=f"{path}: not found; stage {stage} writes it"):
         register(params, project)
 
 
 def test_a_broken_line_of_the_curve_is_named(project: Path, params: Params) -> None:
     (project / "reports/training/metrics.jsonl").write_text('{"step": 1}\n{"step": 2, \n', encoding="utf-8")
-    with pytest.raises(TrackingError, match=r"metrics\.jsonl, line 2"):
+    with pytest.raises(DataError, match=r"metrics\.jsonl, line 2"):
         register(params, project)
 
 
