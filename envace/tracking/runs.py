@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -83,15 +82,12 @@ def log_policy(checkpoint: Path, params: Params) -> Any:
     """The checkpoint as a model from code: nothing is pickled. Returns MLflow's ModelInfo."""
     import mlflow
 
-    with warnings.catch_warnings():
-        # it asks for type hints, from which it would make a schema too narrow for chats with tools
-        warnings.simplefilter("ignore", UserWarning)
-        return mlflow.pyfunc.log_model(
-            name="policy",
-            python_model=str(_MODEL_CODE),
-            artifacts={"checkpoint": str(checkpoint.resolve())},
-            model_config={"max_new_tokens": params.rollout.max_act_tokens},
-            metadata={"rollout": params.rollout.model_dump(mode="json")},
-            # stated, else MLflow would load the model in another process to find out
-            pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _MODEL_NEEDS],
-        )
+    return mlflow.pyfunc.log_model(
+        name="policy",
+        python_model=str(_MODEL_CODE),
+        artifacts={"checkpoint": str(checkpoint.resolve())},
+        model_config={"max_new_tokens": params.rollout.max_act_tokens},
+        metadata={"rollout": params.rollout.model_dump(mode="json")},
+        # stated, else MLflow would load the model in another process to find out
+        pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _MODEL_NEEDS],
+    )

@@ -82,7 +82,7 @@ def token_budget_batches(
 ) -> list[dict[str, torch.Tensor]]:
     """`count` padded batches of at most `budget` tokens, rows of like length together, reshuffled every pass.
 
-    Each batch holds input_ids and labels of shape (B, T), padded on the right: under a causal mask no token sees padding.
+    Each batch holds input_ids and labels of shape (B, T), padded on the right, where a causal mask hides it.
     Labels are set only where they are learned.
     """
     rng = random.Random(seed)

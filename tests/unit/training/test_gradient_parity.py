@@ -1,0 +1,190 @@
+"""One batch through verl's own engine and loss gives the gradient of the method's objective, written out by hand."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from envace.config import AdvantageParams, Params
+from envace.training.labels import PADDING_ROLE, LabelledBatch, RowLabel, labelled
+from envace.training.overrides import RunPaths, compose, verl_overrides
+
+
+@dataclass
+class Row:
+    """One training row: an output with its prompt, and what it belongs to."""
+
+    group: str
+    role: str
+    rollout: str
+    reward: float
+    scorable: bool
+    prompt: list[int]
+    output: list[int]
+
+    @property
+    def counts(self) -> bool:
+        return self.scorable and self.role != PADDING_ROLE
+
+
+def make_rows() -> list[Row]:
+    rng = random.Random(0)
+
+    def ids(low: int, high: int) -> list[int]:
+        return [rng.randrange(7, 500) for _ in range(rng.randrange(low, high))]
+
+    plan = [
+        ("g", "act", "r0", 1.0, True),
+        ("g", "act", "r1", 0.2, True),
+        ("g", "rehearse", "r1", 0.2, True),
+        ("g", "act", "r0", 1.0, True),
+        ("h", "act", "r2", 0.0, False),
+        ("g", "rehearse", "r0", 1.0, True),
+        ("h", "act", "r3", 0.7, True),
+        ("g", "act", "r2", 0.6, True),
+    ]
+    rows = [Row(*p, prompt=ids(5, 60), output=ids(1, 25)) for p in plan]
+    rows += [Row("pad1", PADDING_ROLE, "pad", 0.0, True, [2] * 7, [2]) for _ in range(4)]  # as verl appends them
+    rng.shuffle(rows)
+    return rows
+
+
+def baseline_advantages(rows: list[Row]) -> list[float]:
+    """Method, section 4: the reward minus the mean reward of the (group, role), over scorable outputs."""
+    result = []
+    for row in rows:
+        cell = [r.reward for r in rows if r.counts and (r.group, r.role) == (row.group, row.role)]
+        result.append(row.reward - sum(cell) / len(cell) if row.counts else 0.0)
+    return result
+
+
+def by_hand(model: Any, rows: list[Row], old: list[torch.Tensor], temperature: float, clip: float) -> torch.Tensor:
+    """-J of the method: mean over an output's tokens, then over scorable outputs."""
+    total = torch.zeros(())
+    for row, advantage, before in zip(rows, baseline_advantages(rows), old, strict=True):
+        if row.counts:
+            ratio = (log_probs(model, row, temperature) - before).exp()
+            total = total + torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
+    return -total / sum(r.counts for r in rows)
+
+
+def log_probs(model: Any, row: Row, temperature: float) -> torch.Tensor:
+    logits = model(torch.tensor([row.prompt + row.output])).logits[0, len(row.prompt) - 1 : -1] / temperature
+    return logits.log_softmax(-1).gather(1, torch.tensor(row.output)[:, None])[:, 0]
+
+
+def estimator_advantages(rows: list[Row], params: AdvantageParams) -> list[torch.Tensor]:
+    """The advantages of our estimator, called as verl calls it, one tensor a row."""
+    from verl import DataProto
+    from verl.trainer.ppo.ray_trainer import compute_advantage
+
+    width = max(len(r.output) for r in rows)
+    mask, rewards = torch.zeros(len(rows), width), torch.zeros(len(rows), width)
+    for i, row in enumerate(rows):
+        mask[i, : len(row.output)] = float(row.counts)
+        rewards[i, len(row.output) - 1] = row.reward if row.scorable else 0.0
+    labels = [RowLabel(r.role, r.rollout, r.scorable, (0, 0, i), "") for i, r in enumerate(rows)]
+    data = DataProto.from_single_dict({"token_level_rewards": rewards, "response_mask": mask})
+    data.non_tensor_batch["uid"] = np.array([r.group for r in rows], dtype=object)
+    with labelled(LabelledBatch(labels, params)):
+        data = compute_advantage(data, adv_estimator="role_wise_grpo")  # type: ignore[arg-type]
+    return [data.batch["advantages"][i, : len(r.output)] for i, r in enumerate(rows)]
+
+
+def through_verl(
+    model: Any, rows: list[Row], old: list[torch.Tensor], config: Any, params: AdvantageParams, micro_rows: int
+) -> None:
+    """Accumulate the gradient in `model` as one update of verl's FSDP engine does, micro-batch by micro-batch."""
+    from functools import partial
+
+    from tensordict import TensorDict
+    from verl.utils import tensordict_utils as tu
+    from verl.utils.config import omega_conf_to_dataclass
+    from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead
+    from verl.workers.engine.utils import prepare_micro_batches
+    from verl.workers.utils.losses import ppo_loss
+
+    def nested(parts: list[Any]) -> torch.Tensor:
+        return torch.nested.as_nested_tensor([torch.as_tensor(p) for p in parts], layout=torch.jagged)
+
+    masks = [[int(r.counts)] * len(r.output) for r in rows]
+    data = TensorDict(
+        {
+            "input_ids": nested([r.prompt + r.output for r in rows]),
+            "position_ids": nested([range(len(r.prompt + r.output)) for r in rows]),
+            "prompts": nested([r.prompt for r in rows]),
+            "responses": nested([r.output for r in rows]),
+            "response_mask": nested(masks),
+            "loss_mask": nested(masks),
+            "old_log_probs": nested(old),
+            "advantages": nested(estimator_advantages(rows, params)),
+        },
+        batch_size=len(rows),
+    )
+    tokens = sum(sum(m) for m in masks)
+    tu.assign_non_tensor(data, use_dynamic_bsz=False, micro_batch_size_per_gpu=micro_rows, use_remove_padding=False)
+    tu.assign_non_tensor(data, temperature=config.actor_rollout_ref.rollout.temperature, dp_size=1)
+    tu.assign_non_tensor(data, global_batch_size=len(rows), batch_num_tokens=tokens)
+    engine: Any = object.__new__(FSDPEngineWithLMHead)
+    engine.module, engine.pad_to_length, engine._autocast_dtype = model, None, torch.float32
+    engine.engine_config = SimpleNamespace(entropy_checkpointing=False)
+    engine.get_data_parallel_group = lambda: None
+    loss = partial(ppo_loss, config=omega_conf_to_dataclass(config.actor_rollout_ref.actor))
+    for micro_batch in prepare_micro_batches(data)[0]:
+        engine.forward_step(micro_batch, loss, forward_only=False)[0].backward()
+
+
+def gradients(model: Any) -> dict[str, torch.Tensor]:
+    return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+@pytest.mark.parametrize("micro_rows", [12, 3])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+@pytest.mark.parametrize("moved", [False, True], ids=["on policy", "clipped"])
+def test_the_gradient_of_verl_is_the_gradient_of_the_objective(
+    plugins: Any,
+    random_model: Callable[..., Any],
+    params: Params,
+    run_paths: RunPaths,
+    micro_rows: int,
+    temperature: float,
+    moved: bool,
+) -> None:
+    sampling = params.rollout.act.model_copy(update={"temperature": temperature})
+    rollout = params.rollout.model_copy(update={"act": sampling, "rehearse": sampling})
+    train = params.train_policy.model_copy(update={"clip_ratio": 0.1, "micro_batch_rows": micro_rows})
+    chosen = params.model_copy(update={"rollout": rollout, "train_policy": train})
+    config = compose(verl_overrides(chosen, run_paths, None))
+    rows, model = make_rows(), random_model()
+    with torch.no_grad():
+        old = [log_probs(model, r, temperature) for r in rows]
+        if moved:  # ratios beyond both bounds, within verl's dual clip at 3, which the method does not have
+            generator = torch.Generator().manual_seed(0)
+            old = [o + 0.3 * torch.randn(len(o), generator=generator).clamp(-2, 2) for o in old]
+    by_hand(model, rows, old, temperature, clip=0.1).backward()
+    wanted = gradients(model)
+    model.zero_grad()
+    through_verl(model, rows, old, config, chosen.advantage, micro_rows)
+    found = gradients(model)
+    assert found.keys() == wanted.keys()
+    scale = max(float(g.abs().max()) for g in wanted.values())
+    assert scale > 1e-4
+    for name, gradient in wanted.items():
+        assert torch.allclose(found[name], gradient, atol=1e-5 * max(1.0, scale), rtol=1e-4), name
+
+
+def test_the_plan_of_rows_has_everything_that_could_go_wrong() -> None:
+    rows = make_rows()
+    assert len({len(r.prompt) for r in rows}) > 5 and len({len(r.output) for r in rows}) > 5
+    assert any(not r.scorable for r in rows) and any(r.role == PADDING_ROLE for r in rows)
+    advantages = baseline_advantages(rows)
+    assert any(a > 0 for a in advantages) and any(a < 0 for a in advantages)
+    (alone,) = [a for a, r in zip(advantages, rows, strict=True) if r.group == "h" and r.scorable]
+    assert alone == 0

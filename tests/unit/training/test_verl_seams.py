@@ -1,0 +1,213 @@
+"""Every name of verl that is used, public or private, is in the pinned version with the parameters that are used."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envace.training.labels import RowLabel
+
+# module, name, and the parameters (of a class: of its constructor) that we pass or take
+SEAMS: list[tuple[str, str, list[str]]] = [
+    ("verl.experimental.agent_loop.agent_loop", "AgentLoopBase", ["trainer_config", "server_manager", "tokenizer"]),
+    ("verl.experimental.agent_loop.agent_loop", "AgentLoopBase.run", ["sampling_params", "kwargs"]),
+    ("verl.experimental.agent_loop.agent_loop", "AgentLoopMetrics", []),
+    (
+        "verl.experimental.agent_loop.agent_loop",
+        "AgentLoopOutput",
+        "prompt_ids response_ids response_mask response_logprobs reward_score num_turns metrics extra_fields".split(),
+    ),
+    ("verl.plugin.platform", "set_platform", ["platform"]),
+    ("verl.plugin.platform.platform_base", "PlatformBase", []),
+    ("verl.plugin.platform.platform_cuda", "PlatformCUDA.is_platform_available", ["use_smi_check"]),
+    ("verl.plugin.platform.platform_manager", "PlatformRegistry.register", ["platform"]),
+    ("verl.trainer.main_ppo", "TaskRunnerV1", []),
+    ("verl.trainer.main_ppo", "run_ppo", ["config", "task_runner_class"]),
+    ("verl.trainer.ppo.core_algos", "ADV_ESTIMATOR_REGISTRY", []),
+    ("verl.trainer.ppo.core_algos", "register_adv_est", ["name_or_enum"]),
+    ("verl.trainer.ppo.utils", "need_critic", ["config"]),
+    ("verl.trainer.ppo.utils", "need_reference_policy", ["config"]),
+    ("verl.trainer.ppo.v1.trainer_base", "TRAINER_REGISTRY", []),
+    ("verl.trainer.ppo.v1.trainer_base", "register_trainer", ["name"]),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync", ["config"]),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync.on_init_end", []),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._get_required_batch_multiple", ["dp_size"]),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._balance_batch", ["batch", "metrics"]),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._compute_advantage", ["batch", "metrics"]),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._update_actor", ["batch", "metrics"]),
+    (
+        "verl.trainer.ppo.v1.trainer_sync",
+        "PPOTrainerSync._compute_metrics",
+        ["batch", "metrics", "timing_raw", "global_steps", "epoch"],
+    ),
+    (
+        "verl.trainer.ppo.v1.trainer_sync",
+        "PPOTrainerSync._val_metrics_update",
+        ["data_sources", "sample_uids", "reward_extra_infos_dict", "sample_turns"],
+    ),
+    ("verl.utils.config", "validate_config", ["config", "use_reference_policy", "use_critic"]),
+    ("verl.utils.distributed", "initialize_global_process_group_ray", ["timeout_second", "backend"]),
+    ("verl.workers.engine.base", "EngineRegistry.register", ["model_type", "backend", "device"]),
+    ("verl.workers.engine.base", "EngineRegistry._engines", []),
+    ("verl.workers.engine.fsdp.transformer_impl", "FSDPEngineWithLMHead", []),
+    ("verl.workers.engine.fsdp.transformer_impl", "CPUOffloadPolicy", ["pin_memory"]),
+    ("verl.workers.rollout.base", "BaseRollout", ["config", "model_config", "device_mesh"]),
+    ("verl.workers.rollout.base", "BaseRollout.resume", ["tags"]),
+    ("verl.workers.rollout.base", "BaseRollout.release", []),
+    ("verl.workers.rollout.base", "BaseRollout.update_weights", ["weights", "wire_format", "kwargs"]),
+    ("verl.workers.rollout.base", "_ROLLOUT_REGISTRY", []),
+    ("verl.workers.rollout.replica", "RolloutReplica.launch_servers", []),
+    ("verl.workers.rollout.replica", "RolloutReplica.server_handle", []),
+    ("verl.workers.rollout.replica", "RolloutReplicaRegistry.register", ["name", "loader"]),
+    ("verl.workers.rollout.replica", "RolloutReplicaRegistry._registry", []),
+    (
+        "verl.workers.rollout.replica",
+        "TokenOutput",
+        ["token_ids", "log_probs", "stop_reason", "num_preempted", "extra_fields"],
+    ),
+    (
+        "verl.workers.rollout.llm_server",
+        "LLMServerClient.generate",
+        ["request_id", "prompt_ids", "sampling_params", "image_data", "video_data"],
+    ),
+    ("transfer_queue", "kv_batch_get", ["keys", "partition_id", "select_fields"]),
+    ("transfer_queue", "KVBatchMeta", ["keys", "tags", "partition_id", "extra_info"]),
+    ("transfer_queue", "KVBatchMeta.reorder", []),
+]
+# names that are set on verl's modules by importing them whole: (module as imported, attribute)
+WHOLE_MODULES = {
+    "verl.utils.distributed": ["initialize_global_process_group_ray"],
+    "verl.workers.engine.fsdp.transformer_impl": ["FSDPEngineWithLMHead", "CPUOffloadPolicy"],
+    "verl.workers.rollout.base": ["_ROLLOUT_REGISTRY"],
+    "verl.workers.rollout.replica": ["RolloutReplicaRegistry"],
+    "transfer_queue": ["kv_batch_get"],
+}
+
+
+def find(module: str, name: str) -> Any:
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+@pytest.mark.parametrize("module, name, parameters", SEAMS, ids=lambda v: v if isinstance(v, str) else "")
+def test_a_seam_exists_with_its_parameters(plugins: Any, module: str, name: str, parameters: list[str]) -> None:
+    found = find(module, name)
+    if name in ("CPUOffloadPolicy", "initialize_global_process_group_ray"):
+        return  # replaced by the CPU backend: the originals are looked at below
+    if parameters:
+        missing = set(parameters) - set(inspect.signature(found).parameters)
+        assert not missing, f"{module}.{name} has no {sorted(missing)}"
+
+
+def test_what_the_cpu_backend_replaces_is_there_to_be_replaced() -> None:
+    folder = Path(str(importlib.util.find_spec("verl").origin)).parent  # type: ignore[union-attr]
+    engine = (folder / "workers/engine/fsdp/transformer_impl.py").read_text()
+    assert "CPUOffloadPolicy(pin_memory=True)" in engine
+    distributed = (folder / "utils/distributed.py").read_text()
+    assert re.search(r"def initialize_global_process_group_ray\(timeout_second=None, backend=None", distributed)
+    for name in ("engine_workers.py", "engine/fsdp/transformer_impl.py"):
+        source = (folder / "workers" / name).read_text()
+        assert "initialize_global_process_group_ray" in source or "initialize_global_process_group_ray" in distributed
+
+
+def test_the_list_of_seams_is_complete(project_root: Path) -> None:
+    listed = {(module, name.split(".")[0]) for module, name, _ in SEAMS}
+    for path in sorted((project_root / "envace/training").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ("verl", "transfer_queue"):
+                for alias in node.names:
+                    whole = f"{node.module}.{alias.name}"
+                    assert (node.module, alias.name) in listed or whole in WHOLE_MODULES, f"{path.name}: {whole}"
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name.split(".")[0] in ("verl", "transfer_queue"):
+                        assert alias.name in WHOLE_MODULES, f"{path.name}: {alias.name}"
+
+
+def test_verl_is_exactly_the_pinned_version(project_root: Path) -> None:
+    from importlib.metadata import version
+
+    assert version("verl") == "0.9.1"
+    assert "verl==0.9.1" in (project_root / "pyproject.toml").read_text()
+    assert re.search(r"^verl==0\.9\.1$", (project_root / "constraints/cpu.txt").read_text(), re.MULTILINE)
+
+
+def test_everything_of_ours_is_registered(plugins: Any) -> None:
+    from verl.trainer.ppo.core_algos import get_adv_estimator_fn
+    from verl.trainer.ppo.v1.trainer_base import get_trainer_cls
+
+    from envace.training.estimator import role_wise_grpo
+    from envace.training.trainer import EnvaceTrainer
+
+    plugins.check_registered()
+    assert get_adv_estimator_fn("role_wise_grpo") is role_wise_grpo
+    assert get_trainer_cls("envace_sync") is EnvaceTrainer
+
+
+def test_what_is_missing_is_named(plugins: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY
+
+    from envace.errors import TrainingError
+
+    monkeypatch.delitem(ADV_ESTIMATOR_REGISTRY, "role_wise_grpo")
+    with pytest.raises(TrainingError, match="estimator role_wise_grpo"):
+        plugins.check_registered()
+
+
+def test_verl_takes_the_trainer_for_a_synchronous_one(plugins: Any) -> None:
+    from envace.training.trainer import EnvaceTrainer
+
+    trainer: Any = object.__new__(EnvaceTrainer)
+    trainer.trainer_mode = "envace_sync"  # as verl's constructor does
+    assert trainer.trainer_mode == "sync"
+
+
+def test_the_platform_answers_everything_that_verl_may_ask(plugins: Any) -> None:
+    from verl.plugin.platform.platform_base import PlatformBase
+
+    from envace.training.cpu_backend.platform import CpuPlatform
+
+    assert not CpuPlatform.__abstractmethods__
+    platform = CpuPlatform()
+    for name in PlatformBase.__abstractmethods__:
+        assert hasattr(platform, name)
+    platform.synchronize()
+    assert platform.device_module.device_count() == platform.device_count() == 1
+    assert str(platform.current_device()) == "cpu" and platform.communication_backend_name() == "gloo"
+
+
+def test_the_rollout_server_has_every_method_that_verl_calls_on_it(plugins: Any) -> None:
+    import verl.workers.rollout.replica as replica
+
+    from envace.training.cpu_backend.rollout_server import CpuReplica, CpuServer, CpuServerAdapter
+
+    called = set(re.findall(r"\bserver\.(\w+)\.remote", inspect.getsource(replica)))
+    assert len(called) >= 7
+    assert [name for name in sorted(called) if not callable(getattr(CpuServer, name, None))] == []
+    assert not CpuReplica.__abstractmethods__ and not CpuServerAdapter.__abstractmethods__
+    taken = set(inspect.signature(CpuServer.generate).parameters)
+    assert taken >= {"request_id", "prompt_ids", "sampling_params", "image_data", "video_data"}
+
+
+def test_a_rollout_keeps_its_request_id_so_that_its_prefix_is_found_again(composed: Any) -> None:
+    from verl.workers.rollout.llm_server import LLMServerClient
+
+    client = LLMServerClient(composed)
+    assert client._vllm_request_id("task#0") == "task#0"
+
+
+def test_labels_hold_exactly_what_the_agent_loop_writes() -> None:
+    written = {"role": "act", "scorable": True, "order": [3, 1, 2], "record": "{}", "global_steps": 4}
+    label = RowLabel.of(written, padding=False)
+    assert dataclasses.astuple(label) == ("act", "3#1", True, (3, 1, 2), "{}") and label.counts
+    padded = RowLabel.of(written, padding=True)
+    assert not padded.counts and padded.record == ""
