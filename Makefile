@@ -3,7 +3,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-input
+# bytecode is compiled as modules are first used: compiling all that is installed would take a minute
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-input --no-compile
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .PHONY: run test test-all lint ui clean-env
