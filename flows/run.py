@@ -9,7 +9,7 @@ from pathlib import Path
 from envace.config import load_params
 from envace.errors import ConfigError
 from envace.files import read_json
-from envace.processes import adopt_orphans, end_descendants, unwind_on_signals
+from envace.processes import Terminated, adopt_orphans, end_descendants, unwind_on_signals
 from flows.dvc import STAGES, StageOutcome
 from flows.progress import say
 from flows.server import start_server, wait_for_server
@@ -33,7 +33,11 @@ def run_pipeline(force: list[str], root: Path = Path()) -> None:
 
     if server is not None:
         wait_for_server(server)
-    outcomes = retrain(force)
+    try:
+        outcomes = retrain(force)
+    except (KeyboardInterrupt, Terminated):
+        say("stopped; run again to go on from here")
+        raise
     for text in summary(outcomes, time.monotonic() - began, root):
         say(text)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from envace.config import Params
 from envace.errors import DataError, TrainingError
-from envace.files import atomic_path, sha256_tree, write_json
+from envace.files import atomic_path, sha256_text, sha256_tree, write_json
 from envace.training.checkpoints import discard_after, fingerprint, newest_sealed
 from envace.training.dataset import write_dataset
 from envace.training.overrides import RunPaths, compose, verl_overrides
@@ -169,8 +169,17 @@ def _verl_talk_to(log: Path) -> Iterator[None]:
 
 @contextmanager
 def _ray_folder() -> Iterator[Path]:
-    """A short-named folder for Ray's sockets and logs (socket paths may not exceed 107 bytes), removed at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="envace-ray-"))
+    """A folder for Ray's sockets and logs, removed at the end.
+
+    Its name is short, since socket paths may not exceed 107 bytes, and the same for every run of a project, so that
+    what a killed run has left is removed by the next one (the stage's lock lets only one run at a time).
+    """
+    folder = Path(tempfile.gettempdir()) / f"envace-ray-{sha256_text(str(Path.cwd()))[:8]}"
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        raise TrainingError(f"{folder}: cannot be made for Ray ({error.strerror}); remove it, or set TMPDIR") from error
     try:
         yield folder
     finally:

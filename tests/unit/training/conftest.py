@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from envace.training.overrides import RunPaths
 @pytest.fixture(scope="session")
 def plugins() -> Any:
     """verl with everything registered."""
-    import envace.training.plugins as loaded
+    with warnings.catch_warnings(action="ignore"):  # verl's, about engines nobody asked for
+        import envace.training.plugins as loaded
 
     return loaded
 

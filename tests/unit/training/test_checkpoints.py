@@ -48,6 +48,10 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
 
 
+def halve(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
 def empty(path: Path) -> None:
     path.write_bytes(b"")
 
@@ -65,7 +69,7 @@ def replace_by_folder(path: Path) -> None:
     path.mkdir()
 
 
-DAMAGE = [flip, cut, empty, remove, grow, replace_by_folder]
+DAMAGE = [flip, cut, halve, empty, remove, grow, replace_by_folder]
 
 
 def test_nothing_there_gives_nothing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A training run composed against verl's own schema: what params ask for is what verl gets, and nothing unknown passes."""
+"""A training run composed against verl's own schema: what params ask for is what verl gets, and nothing unknown."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def with_rollout(params: Params, **changes: Any) -> Params:
     return params.model_copy(update={"rollout": params.rollout.model_copy(update=changes)})
 
 
+@pytest.mark.filterwarnings("ignore:Disabled critic")
 def test_the_shipped_parameters_compose_and_pass_verls_own_checks(composed: Any) -> None:
     from verl.trainer.ppo.utils import need_critic, need_reference_policy
     from verl.utils.config import validate_config

@@ -1,4 +1,4 @@
-"""Step records: whole or not there, forgotten after the checkpoint that is resumed from, collected the same each time."""
+"""Step records: whole or not there, forgotten beyond the checkpoint resumed from, collected the same each time."""
 
 from __future__ import annotations
 

@@ -22,7 +22,10 @@ SEAMS: list[tuple[str, str, list[str]]] = [
     (
         "verl.experimental.agent_loop.agent_loop",
         "AgentLoopOutput",
-        "prompt_ids response_ids response_mask response_logprobs reward_score num_turns metrics extra_fields".split(),
+        [
+            *("prompt_ids", "response_ids", "response_mask", "response_logprobs"),
+            *("reward_score", "num_turns", "metrics", "extra_fields"),
+        ],
     ),
     ("verl.plugin.platform", "set_platform", ["platform"]),
     ("verl.plugin.platform.platform_base", "PlatformBase", []),

@@ -1,0 +1,149 @@
+"""verl's agent loop: one row for each output of either role, with its label, mask, reward and the rollout's record."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from envace.chat.layout import ChatLayout, render_calls
+from envace.config import Params
+from envace.engines.protocol import GenerationRequest
+from envace.engines.scripted import ScriptedEngine
+from envace.training.labels import PADDING_ROLE, RowLabel
+from envace.training.settings import run_settings
+from envace.types import Task, ToolCall
+
+CALL = ToolCall(tool_name="get_weather", arguments='{"city": "Oslo"}')
+SCRIPT = [render_calls([CALL]), '{"weather": "sunny"}', "It is sunny."]
+ASKED = ("Weather in Oslo?", [("get_weather", {"city": "Oslo"})], ["sunny"])
+
+
+class Servers:
+    """What LLMServerClient is to an agent loop, on a script."""
+
+    def __init__(self, layout: ChatLayout, script: list[str]) -> None:
+        self.engine, self.sampling = ScriptedEngine(layout, script), []
+
+    async def generate(self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any]) -> Any:
+        self.sampling.append((request_id, sampling_params))
+        sampling = sampling_params
+        request = GenerationRequest(
+            request_id,
+            prompt_ids,
+            sampling["max_tokens"],
+            sampling["temperature"],
+            sampling["top_p"],
+            sampling["seed"],
+        )
+        generation = await self.engine.generate(request)
+        fields = {"global_steps": 3, "min_global_steps": 3, "max_global_steps": 3}
+        return SimpleNamespace(token_ids=generation.token_ids, log_probs=generation.log_probs, extra_fields=fields)
+
+
+@pytest.fixture
+def run(plugins: Any, tokenizer: Any, layout: ChatLayout, params: Params) -> Callable[..., Any]:
+    """Runs one rollout of a task through the agent loop; gives its rows and the servers."""
+    from envace.training.agent_loop import EnvaceAgentLoop
+
+    def start(task: Task, script: list[str], phase: str = "train", **limits: Any) -> Any:
+        rollout = params.rollout.model_copy(update={"max_act_tokens": 100, "max_rehearse_tokens": 60, **limits})
+        settings = run_settings(params.model_copy(update={"rollout": rollout}), Path("/nowhere"))
+        loop: Any = object.__new__(EnvaceAgentLoop)
+        loop.server_manager, loop.tokenizer, loop._settings = Servers(layout, script), tokenizer, settings
+        info = {"index": 7, "phase": phase, "task": task.model_dump_json()}
+        return asyncio.run(loop.run({}, extra_info=info, global_steps=4, session_id=2)), loop.server_manager
+
+    return start
+
+
+def test_every_output_is_a_row_with_its_own_prompt_and_the_rollouts_reward(
+    run: Callable[..., Any], make_task: Callable[..., Task], layout: ChatLayout
+) -> None:
+    rows, servers = run(make_task(ASKED), SCRIPT)
+    assert [r.extra_fields["role"] for r in rows] == ["act", "rehearse", "act"]
+    assert [layout.text(r.response_ids) for r in rows] == SCRIPT
+    assert [r.prompt_ids for r in rows] == [q.prompt_ids for q in servers.engine.requests]
+    for row in rows:
+        assert row.response_mask == [1] * len(row.response_ids) and len(row.response_logprobs) == len(row.response_ids)
+        assert row.reward_score == 1.0 and row.extra_fields["scorable"] is True
+        assert row.extra_fields["min_global_steps"] == row.extra_fields["max_global_steps"] == 3
+    labels = [RowLabel.of(r.extra_fields, padding=False) for r in rows]
+    assert [x.order for x in labels] == [(7, 2, 0), (7, 2, 1), (7, 2, 2)] and {x.rollout for x in labels} == {"7#2"}
+
+
+def test_all_rows_set_the_same_fields(run: Callable[..., Any], make_task: Callable[..., Task]) -> None:
+    rows, _ = run(make_task(ASKED), SCRIPT)
+    assert len({frozenset(r.extra_fields) for r in rows}) == 1
+    assert len({frozenset(r.model_fields_set) for r in rows}) == 1
+
+
+def test_the_last_row_alone_carries_the_record(run: Callable[..., Any], make_task: Callable[..., Task]) -> None:
+    rows, _ = run(make_task(ASKED), SCRIPT)
+    assert [bool(r.extra_fields["record"]) for r in rows] == [False, False, True]
+    record = json.loads(rows[-1].extra_fields["record"])
+    assert (record["step"], record["phase"], record["reward"], record["rollout_index"]) == (4, "train", 1.0, 2)
+    assert rows[-1].extra_fields["reward_extra_info"] == {"success": 1.0, "record": rows[-1].extra_fields["record"]}
+
+
+def test_a_rollout_that_cannot_be_scored_has_rows_with_mask_0(
+    run: Callable[..., Any], make_task: Callable[..., Task]
+) -> None:
+    rows, _ = run(make_task(ASKED), SCRIPT[:2])  # the servers fail before the reply
+    assert len(rows) == 2 and all(set(r.response_mask) == {0} for r in rows)
+    assert all(r.reward_score == 0.0 and r.extra_fields["scorable"] is False for r in rows)
+    record = json.loads(rows[-1].extra_fields["record"])
+    assert record["reward"] is None and record["stop_reason"] == "engine_failure"
+    assert not any(RowLabel.of(r.extra_fields, padding=False).counts for r in rows)
+
+
+@pytest.mark.parametrize("script, limits", [([], {}), (SCRIPT, {"max_prompt_tokens": 3})])
+def test_a_rollout_without_any_output_is_still_recorded_and_never_trained_on(
+    run: Callable[..., Any], make_task: Callable[..., Task], script: list[str], limits: dict[str, Any]
+) -> None:
+    (row,), _ = run(make_task(ASKED), script, **limits)
+    assert set(row.response_mask) == {0} and row.prompt_ids and row.response_ids
+    assert len(row.response_logprobs) == len(row.response_ids)
+    label = RowLabel.of(row.extra_fields, padding=False)
+    assert label.role == PADDING_ROLE and not label.counts
+    record = json.loads(label.record)
+    expected = ("context_overflow", 0.0) if limits else ("engine_failure", None)
+    assert (record["stop_reason"], record["reward"]) == expected and record["outputs"] == []
+    whole, _ = run(make_task(ASKED), SCRIPT)
+    assert set(row.extra_fields) >= {"min_global_steps", "max_global_steps"}
+    assert set(whole[0].extra_fields) - set(row.extra_fields) <= {"global_steps"}
+
+
+def test_sampling_is_of_the_role_and_the_seed_of_the_step(
+    run: Callable[..., Any], make_task: Callable[..., Task], params: Params
+) -> None:
+    _, train = run(make_task(ASKED), SCRIPT)
+    _, validation = run(make_task(ASKED), SCRIPT, phase="validation")
+    assert [s["temperature"] for _, s in train.sampling] == [1.0, 1.0, 1.0]
+    act = params.train_policy.validation_act
+    assert [s["temperature"] for _, s in validation.sampling] == [act.temperature, 1.0, act.temperature]
+    assert [s["max_tokens"] for _, s in train.sampling] == [100, 60, 100]
+    assert {r for r, _ in train.sampling} == {"t0#2"}
+    seeds = [s["seed"] for _, s in train.sampling + validation.sampling]
+    assert len(set(seeds)) == 6
+
+
+def test_validation_executes_the_tools_of_a_world_and_training_never_does(
+    run: Callable[..., Any], sample_tasks: list[Task]
+) -> None:
+    task = next(t for t in sample_tasks if t.turns[0].reference_steps[0].tool_calls)
+    step = task.turns[0].reference_steps[0]
+    script = [render_calls(step.tool_calls[:1]), '{"imagined": true}', "Done."]
+    trained, _ = run(task, script)
+    validated, _ = run(task, [script[0], "Done."], phase="validation")
+    source = {
+        phase: json.loads(json.loads(rows[-1].extra_fields["record"])["turns"])[0]["observations"][0]
+        for phase, rows in (("train", trained), ("validation", validated))
+    }
+    assert source["train"] == {"source": "rehearsed", "content": '{"imagined": true}'}
+    assert source["validation"] == {"source": "environment", "content": step.tool_results[0].content}
