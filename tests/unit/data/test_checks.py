@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from envace.data.checks import CHECKS, Violation
-from envace.tools.schema import judged_schema
 from envace.data.sample import World, generate_conversations, to_raw_record
 from envace.data.sample.row_faults import ROW_FAULTS
+from envace.tools.schema import judged_schema
 
 RawRow = dict[str, Any]
 Found = Callable[[RawRow], list[Violation]]
