@@ -3,7 +3,6 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# bytecode is compiled as modules are first used: compiling all that is installed would take a minute
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-input --no-compile
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
@@ -28,13 +27,16 @@ ui: $(STAMP)
 clean-env:
 	rm -rf $(VENV)
 
+# torch brings what its build needs (CUDA libraries, where it is not a CPU build). For all the rest constraints/cpu.txt is
+# the whole closure, so nothing is left to resolve. Bytecode is compiled at the end on all cores, not by pip on one.
 $(STAMP): constraints/cpu.txt pyproject.toml
 	@for python in $(PYTHON) python3.11 python3; do \
 	  if $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then \
 	    echo "setting up $(VENV) (once, a few minutes)"; exec $$python -m venv $(VENV); \
 	  fi; \
 	done; echo "Python 3.11 was not found; install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
-	@$(PIP) $(if $(TORCH_INDEX_URL),--index-url $(TORCH_INDEX_URL)) $$(grep '^torch==' constraints/cpu.txt)
-	@$(PIP) -r constraints/cpu.txt
-	@$(PIP) -e . --no-deps --no-build-isolation
+	@$(PIP) $(if $(TORCH_INDEX_URL),--index-url $(TORCH_INDEX_URL)) -c constraints/cpu.txt $$(grep '^torch==' constraints/cpu.txt)
+	@$(PIP) --no-deps -r constraints/cpu.txt
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || true
 	@touch $@

@@ -17,7 +17,7 @@ REFERENCES, REPORT = Path("models/references"), Path("reports/evaluation")
 def run(params: Params) -> None:
     """Write reports/evaluation: metrics.json and the rollouts behind it."""
     from envace.data.tables import read_tasks
-    from envace.evaluation.evaluate import LABELS, evaluate_policy
+    from envace.evaluation.evaluate import LABELS, evaluate_policies
     from envace.evaluation.margins import margins
     from envace.rollout.records import write_rollouts
 
@@ -28,10 +28,10 @@ def run(params: Params) -> None:
     folders |= {name: REFERENCES / name for name in read_json(REFERENCES / "index.json")["policies"]}
     metrics: dict[str, Any] = {}
     rows: list[dict[str, Any]] = []
-    for name, folder in folders.items():
-        result = evaluate_policy(
-            name, folder, tasks, evaluation=params.evaluate_policy, rollout=params.rollout, reward=params.reward
-        )
+    results = evaluate_policies(
+        folders, tasks, evaluation=params.evaluate_policy, rollout=params.rollout, reward=params.reward
+    )
+    for name, result in results:
         metrics[name] = result.metrics
         rows.extend(result.rows)
         print(f"{name}: {_describe(result.metrics['heldout'])}", flush=True)
