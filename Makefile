@@ -28,7 +28,9 @@ clean-env:
 	rm -rf $(VENV)
 
 # torch brings what its build needs (CUDA libraries, where it is not a CPU build). For all the rest constraints/cpu.txt is
-# the whole closure, so nothing is left to resolve. Bytecode is compiled at the end on all cores, not by pip on one.
+# the whole closure, so nothing is left to resolve. pip would compile everything on one core: what many processes import
+# at once is compiled here on all of them, the rest when it is first imported.
+COMPILED := torch transformers verl ray numpy tensordict transfer_queue pyarrow pydantic
 $(STAMP): constraints/cpu.txt pyproject.toml
 	@for python in $(PYTHON) python3.11 python3; do \
 	  if $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then \
@@ -38,5 +40,5 @@ $(STAMP): constraints/cpu.txt pyproject.toml
 	@$(PIP) $(if $(TORCH_INDEX_URL),--index-url $(TORCH_INDEX_URL)) -c constraints/cpu.txt $$(grep '^torch==' constraints/cpu.txt)
 	@$(PIP) --no-deps -r constraints/cpu.txt
 	@$(PIP) --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || true
+	@cd $(VENV)/lib/python3.11/site-packages && ../../../bin/python -m compileall -q -j 0 $(COMPILED) >/dev/null 2>&1 || true
 	@touch $@

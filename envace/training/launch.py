@@ -35,6 +35,10 @@ _ENVIRONMENT = {
     "VERL_USE_EXTERNAL_MODULES": "envace.training.plugins",  # loud, where verl's entry points are silent
 }
 
+# Ray's switch (named for where it is the default) for a cluster of this machine alone: it then lives on 127.0.0.1, and
+# does not find out the machine's own address by way of a public one.
+_ONE_MACHINE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingOutputs:
@@ -105,6 +109,8 @@ def _prepare(run: Path, params: Params, chosen: dict[str, list[Task]], base_mode
 
 def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Recorder, done: int) -> None:
     os.environ.update(_ENVIRONMENT)
+    if params.train_policy.backend == "cpu":
+        os.environ.update(_ONE_MACHINE)
     print("starting verl (about a minute on two cores)", flush=True)
     progress = TrainingProgress(recorder, params.train_policy.steps, done)
     with _verl_talk_to(paths.ray_temp / "driver.log"):

@@ -126,7 +126,6 @@ def _cpu(params: Params, paths: RunPaths) -> list[str]:
         "ray_kwargs.ray_init.num_cpus=16",
         "+ray_kwargs.ray_init.include_dashboard=False",
         "+ray_kwargs.ray_init.log_to_driver=False",
-        "+ray_kwargs.ray_init._node_ip_address=127.0.0.1",  # its servers listen on loopback alone
         f"+ray_kwargs.ray_init._temp_dir={paths.ray_temp}",
         "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
         "actor_rollout_ref.model.use_remove_padding=False",

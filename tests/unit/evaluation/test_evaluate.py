@@ -40,7 +40,9 @@ def evaluated(
     save_policy(random_model(), tokenizer, folder)
     small = params.rollout.model_copy(update={"max_act_tokens": 12, "max_rehearse_tokens": 12})
     return [
-        evaluate_policy("base", folder, tasks=tasks, evaluation=params.evaluate_policy, rollout=small, reward=params.reward)
+        evaluate_policy(
+            "base", folder, tasks=tasks, evaluation=params.evaluate_policy, rollout=small, reward=params.reward
+        )
         for _ in range(2)
     ]
 
