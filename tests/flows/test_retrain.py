@@ -120,11 +120,13 @@ def test_an_interrupt_leaves_no_process(project: Path) -> None:
 
 def test_wrong_parameters_are_told_at_once(project: Path) -> None:
     original = (project / "params.yaml").read_text(encoding="utf-8")
-    (project / "params.yaml").write_text(original.replace("steps: 25", "stepz: 25"), encoding="utf-8")
+    misspelt = original.replace("  warmup_steps:", "  warmup_stepz:")
+    assert misspelt != original
+    (project / "params.yaml").write_text(misspelt, encoding="utf-8")
     code, output = finished(project, "run")
     (project / "params.yaml").write_text(original, encoding="utf-8")
     assert code == 2
-    assert "train_policy.steps: missing" in output and "train_policy.stepz: unknown key" in output
+    assert "train_policy.warmup_steps: missing" in output and "train_policy.warmup_stepz: unknown key" in output
     assert "Traceback" not in output
 
 
