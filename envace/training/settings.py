@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from envace.config import AdvantageParams, Params, RewardParams, RolloutParams
 from envace.errors import TrainingError
@@ -27,7 +26,6 @@ class RunSettings(BaseModel):
     reward: RewardParams
     advantage: AdvantageParams
     records: str
-    total_steps: Annotated[int, Field(ge=1)]
 
 
 def run_settings(params: Params, records: Path) -> RunSettings:
@@ -40,7 +38,6 @@ def run_settings(params: Params, records: Path) -> RunSettings:
         reward=params.reward,
         advantage=params.advantage,
         records=str(records),
-        total_steps=params.train_policy.steps,
     )
 
 

@@ -21,7 +21,7 @@ def test_settings_come_back_as_they_were_written(params: Params, tmp_path: Path)
     write_settings(tmp_path / "settings.yaml", settings)
     assert read_settings(str(tmp_path / "settings.yaml")) == settings
     assert settings.validation_rollout.act == params.train_policy.validation_act
-    assert settings.rollout == params.rollout and settings.total_steps == params.train_policy.steps
+    assert settings.rollout == params.rollout and settings.seed == params.train_policy.seed
 
 
 def test_verl_finds_the_agent_loop_in_the_file(plugins: Any, params: Params, tmp_path: Path) -> None:
