@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,16 @@ def random_model(tokenizer: Any) -> Callable[..., Any]:
         return build_model(tokenizer, architecture, seed).eval()
 
     return make
+
+
+@pytest.fixture(scope="session")
+def saved_policy(random_model: Callable[..., Any], tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That model as a Hugging Face folder. Copy it to spoil it."""
+    from envace.training.base_model.build import save_policy
+
+    folder = tmp_path_factory.mktemp("saved") / "policy"
+    save_policy(random_model(), tokenizer, folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -13,28 +13,22 @@ import pytest
 from envace.engines.load import load_policy
 from envace.engines.protocol import Generation, GenerationRequest
 from envace.errors import EngineError
-from envace.training.base_model.build import save_policy
-
-
-@pytest.fixture(scope="module")
-def saved(random_model: Callable[..., Any], tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The random policy as a Hugging Face folder."""
-    folder = tmp_path_factory.mktemp("saved") / "policy"
-    save_policy(random_model(), tokenizer, folder)
-    return folder
 
 
 @pytest.fixture
-def folder(saved: Path, tmp_path: Path) -> Path:
+def folder(saved_policy: Path, tmp_path: Path) -> Path:
     """A copy of it to spoil."""
-    return shutil.copytree(saved, tmp_path / "policy")
+    return shutil.copytree(saved_policy, tmp_path / "policy")
 
 
 def test_a_saved_policy_answers_as_it_did_in_memory(
-    saved: Path, engine_of: Callable[..., Any], answer: Callable[..., list[Generation]], requests_of: Callable[..., Any]
+    saved_policy: Path,
+    engine_of: Callable[..., Any],
+    answer: Callable[..., list[Generation]],
+    requests_of: Callable[..., Any],
 ) -> None:
     requests: list[GenerationRequest] = requests_of(4)
-    loaded = load_policy(saved, max_slots=4, max_length=400)
+    loaded = load_policy(saved_policy, max_slots=4, max_length=400)
     assert [g.token_ids for g in answer(loaded.engine, requests)] == [
         g.token_ids for g in answer(engine_of(), requests)
     ]

@@ -11,25 +11,16 @@ import pytest
 import torch
 
 from envace.errors import EngineError
-from envace.training.base_model.build import save_policy
 
 SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "max_tokens": 12, "seed": 5, "logprobs": True}
 
 
-@pytest.fixture(scope="module")
-def folder(random_model: Callable[..., Any], tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The random policy as a folder."""
-    target = tmp_path_factory.mktemp("server") / "policy"
-    save_policy(random_model(), tokenizer, target)
-    return target
-
-
 @pytest.fixture
-def server(plugins: Any, folder: Path) -> Any:
+def server(plugins: Any, saved_policy: Path) -> Any:
     """The actor's body, without Ray."""
     from envace.training.cpu_backend.rollout_server import CpuServer
 
-    return CpuServer(str(folder), 200)
+    return CpuServer(str(saved_policy), 200)
 
 
 def generate(server: Any, session: str = "t#0", prompt: list[int] | None = None) -> Any:
@@ -57,7 +48,7 @@ def test_a_later_prompt_of_a_session_starts_from_its_cached_prefix(server: Any) 
 
 @pytest.mark.parametrize("with_head", [True, False], ids=["head sent", "head tied and left out"])
 def test_new_weights_are_used_from_the_next_request_on(
-    server: Any, random_model: Callable[..., Any], with_head: bool, folder: Path
+    server: Any, random_model: Callable[..., Any], with_head: bool, saved_policy: Path
 ) -> None:
     from envace.training.cpu_backend.rollout_server import CpuServer
 
@@ -68,7 +59,7 @@ def test_new_weights_are_used_from_the_next_request_on(
     asyncio.run(server.load_weights(new, 4))
     output = generate(server)
     assert output.token_ids != old.token_ids and output.extra_fields["global_steps"] == 4
-    fresh = CpuServer(str(folder), 200)
+    fresh = CpuServer(str(saved_policy), 200)
     asyncio.run(fresh.load_weights(new, None))
     assert generate(fresh).token_ids == output.token_ids
 
