@@ -28,32 +28,77 @@ class SampleParams(Section):
     faulty_share: Share
 
 
+class HubParams(Section):
+    """A data set in a Hugging Face repository. `revision` is a commit, so that the same run reads the same bytes."""
+
+    repository: str | None
+    type: Literal["dataset", "model"]
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None
+    train_files: str
+    heldout_files: str | None
+    licence: str | None
+
+
 class FetchDataParams(Section):
-    source: Literal["sample", "file"]
+    source: Literal["sample", "file", "hub"]
     train_path: str | None
     heldout_path: str | None
     licence: str | None
+    hub: HubParams
     sample: SampleParams
 
     @model_validator(mode="after")
-    def _needs_a_path(self) -> FetchDataParams:
+    def _needs_a_place(self) -> FetchDataParams:
         if self.source == "file" and not self.train_path:
             raise ValueError("source is 'file', so train_path must name a raw file")
+        missing = [key for key in ("repository", "revision", "licence") if not getattr(self.hub, key)]
+        if self.source == "hub" and missing:
+            raise ValueError(f"source is 'hub', so hub.{', hub.'.join(missing)} must be given")
         return self
 
 
 class ValidateDataParams(Section):
+    """Bounds of the contract (docs/data.md). Sizes are bytes of UTF-8; `max_drift` is relative."""
+
+    min_rows: Count
+    max_rows: Count
     max_rejected_share: Share
     min_rows_for_shares: Count
     max_error_result_share: Share
+    max_unlocated_share: Share
     max_row_bytes: Count
     max_message_bytes: Count
+    max_tools: Count
+    max_items: Count
+    weight_tolerance: Share
+    weight_repairable: Share
+    max_prompt_tokens: Count
+    max_reference_tokens: Count
+    bytes_per_token: Positive
+    max_drift: Positive
+    licences: list[str]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> ValidateDataParams:
+        if self.min_rows > self.max_rows:
+            raise ValueError("min_rows must not be above max_rows")
+        if self.weight_tolerance > self.weight_repairable:
+            raise ValueError("weight_tolerance must not be above weight_repairable")
+        return self
 
 
 class PrepareDataParams(Section):
     validation_share: Share
     heldout_share: Share
     salt: str
+    max_share_error: Share
+    min_rows_for_share_error: Count
+
+    @model_validator(mode="after")
+    def _leaves_some_to_train_on(self) -> PrepareDataParams:
+        if self.validation_share + self.heldout_share >= 1:
+            raise ValueError("validation_share + heldout_share must leave a part to train on")
+        return self
 
 
 class ArchitectureParams(Section):
@@ -106,9 +151,11 @@ class RolloutParams(Section):
     """Switches and limits of the act–rehearse loop (method, section 2)."""
 
     validation: Literal["code", "none"]
-    grounding: Literal["none"]
-    parallel_calls: Literal["sequential"]
-    keep_reasoning: Literal["current_turn"]
+    grounding: Literal["none", "past", "reference"]
+    parallel_calls: Literal["sequential", "concurrent"]
+    keep_reasoning: Literal["all", "current_turn"]
+    role_prompts: Literal["header", "instructions"]
+    deadline_s: Positive | None
     max_outputs: Count
     max_prompt_tokens: Count
     max_act_tokens: Count
@@ -134,9 +181,45 @@ class RewardWeights(Section):
         return self
 
 
+class EndpointParams(Section):
+    """An OpenAI-compatible endpoint and how patient we are with it. The key is read from the variable `api_key_env`."""
+
+    base_url: str | None
+    model: str | None
+    api_key_env: str | None
+    allowed_hosts: list[str]
+    timeout_s: Positive
+    retries: Annotated[int, Field(ge=0, le=20)]
+    deadline_s: Positive
+    concurrency: Count
+    breaker_failures: Count
+    breaker_pause_s: Positive
+
+
+class JudgeParams(Section):
+    """Who decides a checklist's criteria (method, section 3)."""
+
+    kind: Literal["rule", "llm", "hybrid"]
+    endpoint: EndpointParams
+    temperature: Annotated[float, Field(ge=0)]
+    max_tokens: Count
+    max_transcript_chars: Annotated[int, Field(ge=1000)]
+
+    @model_validator(mode="after")
+    def _needs_an_endpoint(self) -> JudgeParams:
+        if self.kind != "rule" and not (self.endpoint.base_url and self.endpoint.model):
+            raise ValueError(f"kind is {self.kind!r}, so endpoint.base_url and endpoint.model must be given")
+        return self
+
+
 class RewardParams(Section):
-    kind: Literal["verifiable"]
+    """What turns a rollout into a number (method, section 3). `auto` takes a task's outcome, else its checklist."""
+
+    kind: Literal["auto", "checklist", "verifiable"]
     weights: RewardWeights
+    variant: Annotated[int, Field(ge=0)]
+    dependencies: Literal["ignore", "gate"]
+    judge: JudgeParams
 
 
 class AdvantageParams(Section):
@@ -216,16 +299,16 @@ def parse_params(raw: Any, where: str) -> Params:
 
 def load_params(path: Path = Path("params.yaml")) -> Params:
     """Read and check a params file. Raises ConfigError for a missing, unreadable or wrong one."""
-    import yaml
+    from envace.strict_yaml import NotPlainYamlError, parse_plain_yaml
 
     if not path.is_file():
         raise ConfigError(
             f"{path}: no such file; run from the project's root, or restore it with `git checkout {path}`"
         )
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not readable as YAML: {' '.join(str(error).split())}") from None
+        raw = parse_plain_yaml(path.read_text(encoding="utf-8"))
+    except (NotPlainYamlError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path}: not readable as YAML: {error}") from None
     return parse_params(raw, str(path))
 
 

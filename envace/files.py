@@ -13,19 +13,28 @@ from pathlib import Path
 from typing import Any
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
 def compact_json(value: Any) -> str:
     """One-line JSON that keeps the order of keys and non-ASCII characters (what a prompt shows)."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _COMPACT.encode(value)
 
 
 def canonical_json(value: Any) -> str:
     """One-line JSON with sorted keys: equal values give equal text (what is compared and hashed)."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return _CANONICAL.encode(value)
 
 
 def sha256_text(text: str) -> str:
     """Hex SHA-256 of the UTF-8 bytes of `text`."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def digest(text: str) -> bytes:
+    """16 bytes that differ for different texts: what sets and tables of seen things hold instead of the texts."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def sha256_file(path: Path) -> str:

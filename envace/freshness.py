@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import filecmp
+import glob
 from pathlib import Path
-from typing import Any
 
 from envace.config import Params
 from envace.files import read_json, sha256_file
@@ -21,9 +21,15 @@ def source_changed(params: Params, root: Path = Path()) -> bool:
     if fetch.source != "file":
         return False
     record = root / "data" / "raw" / "source.json"
-    fetched = _texts(read_json(record)) if record.is_file() else set()
-    named = [root / Path(path).expanduser() for path in (fetch.train_path, fetch.heldout_path) if path]
-    return any(not path.is_file() or sha256_file(path) not in fetched for path in named)
+    if not record.is_file():
+        return True
+    files = read_json(record)["files"]
+    for split, path in (("train", fetch.train_path), ("heldout", fetch.heldout_path)):
+        found = _matches(root / Path(path).expanduser()) if path else []
+        fetched = [files[name]["sha256"] for name in sorted(files) if name.startswith(split)]
+        if (path and not found) or [sha256_file(file) for file in found] != fetched:
+            return True
+    return False
 
 
 def checkpoint_changed(params: Params, root: Path = Path()) -> bool:
@@ -39,10 +45,7 @@ def checkpoint_changed(params: Params, root: Path = Path()) -> bool:
     return set(same) != {p.name for p in copy.iterdir()} or set(same) != names
 
 
-def _texts(value: Any) -> set[str]:
-    """Every text found anywhere in the record, among them the SHA-256 of each fetched file."""
-    if isinstance(value, dict):
-        return set[str]().union(*map(_texts, value.values()))
-    if isinstance(value, list):
-        return set[str]().union(*map(_texts, value))
-    return {value} if isinstance(value, str) else set()
+def _matches(path: Path) -> list[Path]:
+    """The file itself, or those that the path as a pattern stands for, in the order in which they are fetched."""
+    matches = [path] if path.is_file() else sorted(Path(name) for name in glob.glob(str(path)))
+    return [match for match in matches if match.is_file()]

@@ -80,13 +80,12 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_no_c
 def _deeper_than(value: Any, limit: int) -> bool:
     level = [value]
     for _ in range(limit):
-        below: list[Any] = []
-        for node in level:
-            if isinstance(node, dict):
-                below.extend(child for child in node.values() if isinstance(child, dict | list))
-            elif isinstance(node, list):
-                below.extend(child for child in node if isinstance(child, dict | list))
-        if not below:
+        level = [
+            child
+            for node in level
+            for child in (node.values() if type(node) is dict else node if type(node) is list else ())
+            if type(child) is dict or type(child) is list  # the parser makes no subclasses; this is run for every row
+        ]
+        if not level:
             return False
-        level = below
     return True

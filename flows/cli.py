@@ -9,6 +9,8 @@ import typer
 
 from envace import __version__
 from envace.errors import ConfigError, EnvaceError
+from flows.data_commands import data_app
+from flows.drift_commands import accept, drift
 
 app = typer.Typer(
     help="EnvACE: trains LLM tool-use agents by world rehearsal and role-wise GRPO. Run it from the project's root.",
@@ -17,6 +19,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.add_typer(data_app, name="data")
+data_app.command()(accept)
+data_app.command()(drift)
 
 
 @app.callback(invoke_without_command=True)

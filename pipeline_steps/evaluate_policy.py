@@ -16,12 +16,12 @@ REFERENCES, REPORT = Path("models/references"), Path("reports/evaluation")
 
 def run(params: Params) -> None:
     """Write reports/evaluation: metrics.json and the rollouts behind it."""
-    from envace.data.tables import read_tasks
+    from envace.data.task_reader import read_tasks
     from envace.evaluation.evaluate import LABELS, evaluate_policies
     from envace.evaluation.margins import margins
     from envace.rollout.records import write_rollouts
 
-    tasks = [t for t in read_tasks(TASKS) if t.split in ("heldout", "hard")]
+    tasks = read_tasks(TASKS, splits=("heldout", "hard"))
     if not any(t.split == "heldout" for t in tasks):
         raise DataError(f"{TASKS}: no held-out task; set fetch_data.heldout_path or prepare_data.heldout_share")
     folders = {"base": BASE, "trained": POLICY}

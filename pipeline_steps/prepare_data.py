@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envace.config import Params
-from envace.data.preparation import load_tasks, write_prepared
+from envace.data.preparation import write_prepared
 from envace.files import atomic_path
 from envace.stage import stage_main
 
@@ -13,10 +13,9 @@ VALIDATED, PREPARED = Path("data/validated"), Path("data/prepared")
 
 
 def run(params: Params) -> None:
-    """Write data/prepared: tasks, transitions, criteria and tools as Parquet, and manifest.json."""
-    tasks = load_tasks(VALIDATED, params.prepare_data)
+    """Write data/prepared: tasks, transitions, criteria, tools and splits as Parquet, and manifest.json."""
     with atomic_path(PREPARED) as part:
-        manifest = write_prepared(part, tasks, params.prepare_data)
+        manifest = write_prepared(VALIDATED, part, params.prepare_data)
     for split, counts in manifest["splits"].items():
         print(f"{split}: {counts['tasks']} tasks, {counts['turns']} turns, {counts['calls']} calls")
     for flag, count in manifest["flags"].items():

@@ -13,10 +13,10 @@ POLICY, REPORTS, STATE = Path("models/policy"), Path("reports/training"), Path("
 
 def run(params: Params) -> None:
     """Write models/policy and reports/training."""
-    from envace.data.tables import read_tasks
+    from envace.data.task_reader import read_tasks
     from envace.training.launch import TrainingOutputs, train
 
-    train(params, read_tasks(TASKS), BASE, STATE, TrainingOutputs(POLICY, REPORTS))
+    train(params, read_tasks(TASKS, splits=("train", "validation")), BASE, STATE, TrainingOutputs(POLICY, REPORTS))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ ITEM_ALIASES = {
 }
 FOCUS_ALIASES = {"assistant.final_reply": "assistant.content.user_visible_reply"}
 DROPPED_ITEM_KEYS = ("extra_info",)
+DROPPED_EXTRA_KEYS = ("interaction_kwargs", "need_tools_kwargs", "original_index")
+"""Of the converted layout's `extra_info`: what repeats the checklists, or is about how another trainer runs them."""
 _CONVERTED_KEYS = ("extra_info", "data_source")
 
 
@@ -39,14 +41,15 @@ def normalise_row(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_converted_layout(raw: dict[str, Any]) -> dict[str, Any]:
-    """The converted layout holds all messages and the tools inside `extra_info`."""
+    """The converted layout holds all messages and the tools inside `extra_info`; unknown keys stay in there."""
     extra = raw.get("extra_info")
     if not isinstance(extra, dict) or "messages" not in extra:
         return dict(raw)
     row = {key: value for key, value in raw.items() if key not in _CONVERTED_KEYS}
-    row["messages"] = extra["messages"]
+    row["messages"] = _unpacked(extra["messages"])
     row["tools"] = extra.get("tools", raw.get("tools"))
-    return row
+    unknown = {k: v for k, v in extra.items() if k not in ("messages", "tools", *DROPPED_EXTRA_KEYS)}
+    return {**row, "extra_info": unknown} if unknown else row
 
 
 def _message(message: Any) -> Any:
@@ -83,12 +86,16 @@ def _call(call: Any) -> Any:
     return {**call, "function": {**function, "arguments": compact_json(function["arguments"])}}
 
 
+def _unpacked(value: Any) -> Any:
+    """What JSON text says; anything else as it is."""
+    try:
+        return parse_strict(value) if isinstance(value, str) else value
+    except NotStrictJsonError:
+        return value
+
+
 def _tools(tools: Any) -> Any:
-    if isinstance(tools, str):
-        try:
-            tools = parse_strict(tools)
-        except NotStrictJsonError:
-            return tools
+    tools = _unpacked(tools)
     if not isinstance(tools, list):
         return tools
     return [_wrapped(tool) for tool in tools]

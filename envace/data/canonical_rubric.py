@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from envace.data.checks.checklists import WEIGHT_TOLERANCE
 from envace.data.schema_names import FOCUS
 from envace.types import Criterion, Evidence, Rubric
+
+_ROUNDING = 1e-3
+"""A turn's weights that miss 1 by no more than this are left as they were written."""
 
 
 def rubrics(checklists: list[list[list[dict[str, Any]]]]) -> list[Rubric]:
@@ -20,7 +22,7 @@ def rubrics(checklists: list[list[list[dict[str, Any]]]]) -> list[Rubric]:
 def _criteria(turn: int, items: list[dict[str, Any]]) -> list[Criterion]:
     ids = {item["id"]: f"t{turn}.c{position}" for position, item in enumerate(items)}
     total = sum(item["weight"] for item in items)
-    divisor = total if abs(total - 1) > WEIGHT_TOLERANCE else 1
+    divisor = total if abs(total - 1) > _ROUNDING else 1
     return [
         Criterion(
             criterion_id=ids[item["id"]],

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from envace.config import ValidateDataParams
-from envace.data.checks.tools import MAX_TOOLS
-from envace.data.flat import FlatRecord
 from envace.data.schema_names import FOCUS
 
 DOCS_FOLDER = Path(".envace/great_expectations")
@@ -31,12 +29,16 @@ class Outcome:
 
 
 def run_expectations(
-    rows: list[FlatRecord], criteria: list[FlatRecord], params: ValidateDataParams, folder: Path = DOCS_FOLDER
+    tables: dict[str, Path], params: ValidateDataParams, folder: Path = DOCS_FOLDER, rows_per_batch: int = 100_000
 ) -> list[Outcome]:
-    """Run both suites and build Data Docs in `folder`, which is made anew. Gives the outcomes in a fixed order."""
+    """Run the suites of the flat tables (`rows` and `criteria`, Parquet) and build Data Docs in `folder`, made anew.
+
+    Each batch of rows is validated for itself, so that memory does not grow with the data. Gives the outcomes over all
+    batches in a fixed order.
+    """
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # read when the package is imported
     import great_expectations as gx
-    import pandas as pd
+    import pyarrow.parquet as pq
 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -44,16 +46,29 @@ def run_expectations(
     context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
     source = context.data_sources.add_pandas("kept")
     outcomes: list[Outcome] = []
-    tables = {"rows": (rows, _row_rules(params)), "criteria": (criteria, _CRITERION_RULES)}
-    for name, (records, rules) in tables.items():
-        expectations = [_expectation(gx, rule) for rule in rules]
+    rules = {"rows": _row_rules(params), "criteria": _CRITERION_RULES}
+    for name, path in tables.items():
+        expectations = [_expectation(gx, rule) for rule in rules[name]]
         batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("all")
         suite = context.suites.add(gx.ExpectationSuite(name=name, expectations=expectations))
         definition = context.validation_definitions.add(gx.ValidationDefinition(name=name, data=batch, suite=suite))
-        result = definition.run(batch_parameters={"dataframe": pd.DataFrame.from_records(records)})
-        outcomes += [_outcome(name, one) for one in result.results]
+        for records in pq.ParquetFile(path).iter_batches(batch_size=rows_per_batch):
+            result = definition.run(batch_parameters={"dataframe": records.to_pandas()})
+            outcomes += [_outcome(name, one) for one in result.results]
     context.build_data_docs()
-    return sorted(outcomes, key=lambda o: (o.suite, o.about, o.expectation, o.severity))
+    return _over_batches(outcomes)
+
+
+def _over_batches(outcomes: list[Outcome]) -> list[Outcome]:
+    """One outcome an expectation: it holds where it holds for every batch."""
+    joined: dict[tuple[str, str, str, str], Outcome] = {}
+    for one in outcomes:
+        key = (one.suite, one.about, one.expectation, one.severity)
+        before = joined.get(key)
+        if before:
+            one = replace(one, success=one.success and before.success, unexpected=one.unexpected + before.unexpected)
+        joined[key] = one
+    return [joined[key] for key in sorted(joined)]
 
 
 def _row_rules(params: ValidateDataParams) -> list[Rule]:
@@ -71,7 +86,11 @@ def _row_rules(params: ValidateDataParams) -> list[Rule]:
         *counts,
         ("ExpectColumnPairValuesToBeEqual", "critical", calls_and_results),
         ("ExpectColumnPairValuesAToBeGreaterThanB", "critical", items_and_turns),
-        ("ExpectColumnValuesToBeBetween", "warning", {"column": "tools", "min_value": 1, "max_value": MAX_TOOLS}),
+        (
+            "ExpectColumnValuesToBeBetween",
+            "warning",
+            {"column": "tools", "min_value": 1, "max_value": params.max_tools},
+        ),
         ("ExpectColumnValuesToBeBetween", "warning", {"column": "turns", "min_value": 1, "max_value": 30}),
     ]
 

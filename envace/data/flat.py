@@ -1,20 +1,19 @@
-"""Flat views of kept rows: one record a row and one a criterion, for expectations and for counting."""
+"""Flat views of kept rows: one record a row and one a criterion, for expectations, for profiles and for looking."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from envace.data.checks import Row
-from envace.data.results import is_error_result
 
 FlatRecord = dict[str, Any]
+COUNTS = ("turns", "messages", "tools", "calls", "results", "error_results", "items", "row_bytes")
 
 
 def flat_row(row: Row) -> FlatRecord:
-    """Sizes and counts of one kept row."""
+    """Sizes and counts of one kept row. `items` counts those of the first variant."""
     messages = row.messages
-    results = [message["content"] for message in messages if message["role"] == "tool"]
-    variants = row.record["checklists"]
     return {
         "file": row.findings.file,
         "row_index": row.findings.row_index,
@@ -22,29 +21,43 @@ def flat_row(row: Row) -> FlatRecord:
         "turns": sum(message["role"] == "user" for message in messages),
         "messages": len(messages),
         "tools": len(row.record["tools"]),
-        "calls": sum(len(message["tool_calls"]) for message in messages),
-        "results": len(results),
-        "error_results": sum(is_error_result(content) for content in results),
-        "items": sum(len(items) for variant in variants for items in variant),
+        "calls": len(row.exchanges),
+        "results": len(row.results),
+        "error_results": len(row.error_results),
+        "items": sum(len(items) for items in row.record["checklists"][0]),
         "row_bytes": row.text_bytes,
     }
 
 
-def flat_criteria(row: Row) -> list[FlatRecord]:
+def flat_criteria(row: Row) -> Iterator[FlatRecord]:
     """One record for each item of each variant of one kept row."""
-    return [
-        {
-            "file": row.findings.file,
-            "task_id": row.findings.task_id,
-            "variant": v,
-            "turn": t,
-            "item": item["id"],
-            "criterion": f"{row.findings.task_id}/{v}/{t}/{item['id']}",
-            "focus": item["focus_on"],
-            "weight": float(item["weight"]),
-            "is_gating": item["required_for_next_turn"],
-        }
-        for v, variant in enumerate(row.record["checklists"])
-        for t, items in enumerate(variant)
-        for item in items
-    ]
+    file, task_id = row.findings.file, row.findings.task_id
+    for v, variant in enumerate(row.record["checklists"]):
+        for t, items in enumerate(variant):
+            for item in items:
+                yield {
+                    "file": file,
+                    "task_id": task_id,
+                    "criterion": f"{task_id}/{v}/{t}/{item['id']}",
+                    "focus": item["focus_on"],
+                    "weight": float(item["weight"]),
+                    "is_gating": item["required_for_next_turn"],
+                }
+
+
+def rows_schema() -> Any:
+    """Arrow schema of `flat_row`."""
+    import pyarrow as pa
+
+    texts = [pa.field(name, pa.string(), nullable=False) for name in ("file", "task_id")]
+    counts = [pa.field(name, pa.int64(), nullable=False) for name in ("row_index", *COUNTS)]
+    return pa.schema([*texts, *counts])
+
+
+def criteria_schema() -> Any:
+    """Arrow schema of `flat_criteria`."""
+    import pyarrow as pa
+
+    texts = [pa.field(name, pa.string(), nullable=False) for name in ("file", "task_id", "criterion", "focus")]
+    rest = [pa.field("weight", pa.float64(), nullable=False), pa.field("is_gating", pa.bool_(), nullable=False)]
+    return pa.schema([*texts, *rest])

@@ -1,151 +1,103 @@
-"""Raw files row by row: a JSON array or JSON lines, plain or gzip, without holding the whole file in memory."""
+"""Raw files row by row: a JSON array, JSON lines (both plain or gzip) or Parquet, without holding the whole file."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from envace.data.text_stream import BLOCK_BYTES, text_blocks
+from envace.data.array_reader import array_elements, read_loosely, read_strictly
+from envace.data.elements import UNDECODED, Element, Pieces
+from envace.data.raw_row import OnBytes, RawRow, overlong_row, row_of_text, row_of_value
+from envace.data.text_stream import is_parquet, text_blocks
 from envace.errors import DataError
 from envace.strict_json import NotStrictJsonError, parse_strict
 
-SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
-_STRUCTURE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},"]', re.DOTALL)
-"""Strings as a whole, brackets and commas; a lone quotation mark where a string has no end yet."""
+SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".parquet")
+__all__ = ["SUFFIXES", "RawRow", "count_rows", "read_rows"]
 
 
-@dataclass(frozen=True)
-class RawRow:
-    """One row of a raw file. `value` is the decoded object; where `fault` says what is wrong with the text, it is None.
-
-    `index` counts rows from 0, `place` says where the row begins for a person ("line 12"). `fault_check` is the number
-    of the check that the fault is a finding of: 5 for text that is no strict JSON object, 34 for a row that is too long
-    to be worth parsing.
-    """
-
-    index: int
-    place: str
-    text: str
-    value: dict[str, Any] | None
-    fault: str | None = None
-    fault_check: int = 5
-
-
-def read_rows(path: Path, max_row_bytes: int | None = None) -> Iterator[RawRow]:
+def read_rows(path: Path, max_row_bytes: int | None = None, on_bytes: OnBytes | None = None) -> Iterator[RawRow]:
     """Yield the rows of a raw file in order. A row that is broken by itself, or too long, comes with its fault.
 
+    `on_bytes` is told now and then how many bytes of how many are read.
     Raises DataError, which names the file and the place, where the file as a whole cannot be read.
     """
-    blocks = text_blocks(path)
-    head: list[str] = []
-    for block in blocks:
-        head.append(block)
-        if block.strip():
-            break
-    first = "".join(head).lstrip()[:1]
+    if is_parquet(path):
+        from envace.data.parquet_reader import parquet_rows
+
+        yield from parquet_rows(path, max_row_bytes, on_bytes)
+        return
+    for index, element in enumerate(_elements(path, max_row_bytes, on_bytes)):
+        place = f"line {element.line}"
+        if max_row_bytes is not None and element.length > max_row_bytes:
+            yield overlong_row(index, place, element.text[:max_row_bytes], max_row_bytes)
+        elif element.value is UNDECODED:
+            yield row_of_text(index, place, element.text)
+        else:
+            yield row_of_value(index, place, element.text, element.value)
+
+
+def count_rows(path: Path, on_bytes: OnBytes | None = None) -> int:
+    """Number of rows of a raw file, broken ones included. Raises DataError like `read_rows`."""
+    if is_parquet(path):
+        from envace.data.parquet_reader import count_parquet_rows
+
+        return count_parquet_rows(path)
+    return sum(1 for _ in _elements(path, 0, on_bytes))
+
+
+def _elements(path: Path, keep: int | None, on_bytes: OnBytes | None) -> Iterator[Element]:
+    """The rows' texts; with `keep` 0 they are only told apart."""
+    blocks = text_blocks(path, on_bytes)
+    line, head = _first_text(path, blocks)
+    first = head.lstrip()[:1]
     if first not in ("[", "{"):
         raise DataError(
             f"{path}: begins with {first!a}, so it is neither a JSON array nor JSON lines; "
             "give `[row, row, ...]` or one JSON object a line"
         )
-    whole = chain(head, blocks)
-    texts = _array_elements(path, whole) if first == "[" else _lines(path, whole)
-    for index, (line, text) in enumerate(texts):
-        if max_row_bytes is not None and len(text) > max_row_bytes:
-            fault = f"the row has over {max_row_bytes} bytes"
-            yield RawRow(index, f"line {line}", text, None, fault, fault_check=34)
-        else:
-            yield _row(index, f"line {line}", text)
+    if first == "[":
+        return array_elements(path, chain([head], blocks), line, keep, read_strictly if keep != 0 else read_loosely)
+    return _lines(path, chain([head], blocks), line, keep)
 
 
-def count_rows(path: Path) -> int:
-    """Number of rows of a raw file, broken ones included. Raises DataError like `read_rows`."""
-    return sum(1 for _ in read_rows(path, max_row_bytes=0))  # told apart, but not parsed
-
-
-def _row(index: int, place: str, text: str) -> RawRow:
-    try:
-        value = parse_strict(text)
-    except NotStrictJsonError as error:
-        return RawRow(index, place, text, None, str(error))
-    if not isinstance(value, dict):
-        return RawRow(index, place, text, None, f"a row must be an object, found {type(value).__name__}")
-    return RawRow(index, place, text, value)
-
-
-def _lines(path: Path, blocks: Iterator[str]) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers; blank ones are skipped. Only "\\n" ends a line: JSON text may hold U+2028."""
-    parts: list[str] = []
-    number = 0
+def _first_text(path: Path, blocks: Iterator[str]) -> tuple[int, str]:
+    """The first block that is not blank, and the line that it begins in."""
+    line, blank = 1, Pieces(path, 0)
     for block in blocks:
-        parts.append(block)
-        if "\n" not in block:
-            continue
-        *complete, rest = "".join(parts).split("\n")
-        parts = [rest]
-        for line in complete:
-            number += 1
-            if number == 1 and line.strip() == "{":
+        if block.strip():
+            return line, block
+        blank.add(block, line)
+        line += block.count("\n")
+    return line, ""  # does not happen: an empty file is an error of the text
+
+
+def _lines(path: Path, blocks: Iterator[str], line: int, keep: int | None) -> Iterator[Element]:
+    """Lines with their numbers; blank ones are skipped. Only "\\n" ends a line: JSON text may hold U+2028."""
+    pieces = Pieces(path, keep)
+    for block in blocks:
+        *ended, rest = block.split("\n")
+        for part in ended:
+            pieces.add(part, line)
+            text, length = pieces.take()
+            if text.strip() == "{" and line == 1:
                 raise DataError(f"{path}: line 1 holds only '{{': write one row a line, or all rows in one JSON array")
-            if line.strip():
-                yield number, line
-    last = "".join(parts)
-    if last.strip():
-        _refuse_cut_line(path, number + 1, last)
-        yield number + 1, last
+            if text.strip():
+                yield Element(line, text, length)
+            line += 1
+        pieces.add(rest, line)
+    text, length = pieces.take()
+    if text.strip():
+        yield Element(line, text, length, _uncut(path, line, text) if len(text) == length else UNDECODED)
 
 
-def _refuse_cut_line(path: Path, number: int, line: str) -> None:
-    """A last line that has no end and is no JSON means that the file was cut, not that one row is broken."""
+def _uncut(path: Path, number: int, line: str) -> object:
+    """The value of the last line. If it has no end and is no JSON, the file was cut; that is not one row's fault."""
     try:
-        parse_strict(line)
+        return parse_strict(line)
     except NotStrictJsonError as error:
         if error.syntax:
             where = f"{path}: line {number} is cut short ({error})"
             raise DataError(f"{where}; the file is incomplete, copy it again") from None
-
-
-def _array_elements(path: Path, blocks: Iterator[str]) -> Iterator[tuple[int, str]]:
-    """The texts of an array's elements with the lines where they begin; memory holds one block and one element."""
-    buffer = next(blocks)
-    while not buffer.strip():
-        buffer += next(blocks)
-    begin = scanned = buffer.index("[") + 1
-    line = 1 + buffer[:begin].count("\n")
-    depth = count = 0
-    while True:
-        for token in _STRUCTURE.finditer(buffer, scanned):
-            mark = token.group()
-            if mark == '"':  # a string that goes on in the next block
-                break
-            scanned = token.end()
-            if mark in "[{":
-                depth += 1
-            elif mark in "]}" and depth:
-                depth -= 1
-            elif mark in ",]}" and not depth:
-                text = buffer[begin : token.start()]
-                if text.strip() or mark == "," or count:
-                    yield line + text[: len(text) - len(text.lstrip())].count("\n"), text.strip()
-                    count += 1
-                line += text.count("\n")
-                begin = scanned
-                if mark != ",":
-                    _refuse_more(path, buffer[begin:] + "".join(blocks))
-                    return
-        more = "".join(islice(blocks, 1 + (len(buffer) - begin) // BLOCK_BYTES))
-        if not more:
-            raise DataError(
-                f"{path}: ends inside the array that it began (its last row begins at line {line}); "
-                "the file is incomplete, copy it again"
-            )
-        buffer, scanned, begin = buffer[begin:] + more, scanned - begin, 0
-
-
-def _refuse_more(path: Path, rest: str) -> None:
-    if rest.strip():
-        raise DataError(f"{path}: text after the end of the array: {rest.strip()[:40]!a}; remove it")
+        return UNDECODED

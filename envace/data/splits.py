@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from envace.config import PrepareDataParams
 from envace.data.canonical import user_texts
 from envace.errors import ContractError
-from envace.files import canonical_json, sha256_text
+from envace.files import canonical_json, digest, sha256_text
 
 SPLITS = ("train", "validation", "heldout", "hard")
 _SCALE = 1 << 48
@@ -26,17 +27,37 @@ def split_of(row: dict[str, Any], file: str, validation_share: float, heldout_sh
 
 
 class LeakGuard:
-    """Refuses a conversation that stands in two splits."""
+    """Refuses a conversation that stands in two splits. Holds one digest a conversation."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[str, str]] = {}
+        self._seen: dict[bytes, tuple[str, str, int]] = {}
 
-    def check(self, row: dict[str, Any], split: str, where: str) -> None:
+    def check(self, row: dict[str, Any], split: str, file: str, line: int) -> None:
         """Raises ContractError (check 35) where another split has a row in which the user says the same."""
-        key = sha256_text(canonical_json(user_texts(row)))
-        first_split, first_where = self._seen.setdefault(key, (split, where))
+        key = digest(canonical_json(user_texts(row)))
+        first_split, first_file, first_line = self._seen.setdefault(key, (split, file, line))
         if first_split != split:
             raise ContractError(
-                f"{where} ({split}) and {first_where} ({first_split}) have the same user messages, so what is measured "
-                "would have been trained on (check 35); remove one of them from its raw file"
+                f"{file} line {line} ({split}) and {first_file} line {first_line} ({first_split}) have the same user "
+                "messages, so what is measured would have been trained on (check 35); remove one of them from its "
+                "raw file"
+            )
+
+
+def check_split_sizes(sizes: dict[str, int], heldout_share: float, params: PrepareDataParams) -> None:
+    """36: the parts of the training file have about the shares that were asked for. `sizes` counts its rows by split.
+
+    Raises ContractError. From `min_rows_for_share_error` rows up; a few rows may fall anywhere.
+    """
+    rows = sum(sizes.values())
+    if rows < params.min_rows_for_share_error:
+        return
+    wanted = {"validation": params.validation_share, "heldout": heldout_share}
+    wanted["train"] = 1 - sum(wanted.values())
+    for split, share in wanted.items():
+        actual = sizes.get(split, 0) / rows
+        if abs(actual - share) > params.max_share_error:
+            raise ContractError(
+                f"the split {split} has {actual:.2%} of the training file's {rows} rows, {share:.2%} were asked for "
+                "(check 36); choose another prepare_data.salt, or raise prepare_data.max_share_error"
             )

@@ -2,47 +2,59 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import pairwise
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from envace.data.arrow_schemas import criteria_schema, tasks_schema, tools_schema, transitions_schema
+from envace.data.arrow_schemas import criteria_schema, tasks_schema, transitions_schema
+from envace.data.table_writer import TableWriter
+from envace.data.tool_table import ToolTable
 from envace.errors import DataError
-from envace.files import atomic_path, canonical_json, sha256_text
+from envace.files import canonical_json, sha256_text
 from envace.types import Task
 
-
-def write_tasks(path: Path, tasks: list[Task]) -> None:
-    """Write tasks, sorted by id, as Parquet (zstd). Raises DataError for an id that stands twice."""
-    ordered = _ordered(tasks)
-    _write(path, [task.model_dump() for task in ordered], tasks_schema())
+TABLES = ("tasks.parquet", "transitions.parquet", "criteria.parquet", "tools.parquet")
+TASKS_PER_GROUP = 500
 
 
-def read_tasks(path: Path, split: str | None = None) -> list[Task]:
-    """The tasks of a table, sorted by id; those of one split where it is given. Raises DataError if unreadable."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+class PreparedTables:
+    """Writes the four tables into a folder, task by task. Tasks must come in order of their ids."""
 
-    if not path.is_file():
-        raise DataError(f"{path}: no such table; run the stage prepare_data first")
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({error}); run prepare_data again") from None
-    if not table.schema.equals(tasks_schema()):
-        raise DataError(f"{path}: not a table of tasks of this version; run prepare_data again")
-    rows = table.to_pylist()
-    return [Task.model_validate(row) for row in rows if split is None or row["split"] == split]
+    def __init__(self, folder: Path) -> None:
+        self._open = ExitStack()
+        self._tasks = self._open.enter_context(TableWriter(folder / TABLES[0], tasks_schema(), TASKS_PER_GROUP))
+        self._transitions = self._open.enter_context(TableWriter(folder / TABLES[1], transitions_schema()))
+        self._criteria = self._open.enter_context(TableWriter(folder / TABLES[2], criteria_schema()))
+        self._tools = self._open.enter_context(ToolTable(folder / TABLES[3]))
+        self._last_id = ""
+
+    def add(self, task: Task) -> None:
+        """Append one task. Raises DataError for an id that stands twice."""
+        if task.task_id <= self._last_id:
+            raise DataError(f"the task id {task.task_id} stands twice; ids must be unique in all splits")
+        self._last_id = task.task_id
+        self._tasks.add(task.model_dump())
+        for row in transition_rows(task):
+            self._transitions.add(row)
+        for row in criterion_rows(task):
+            self._criteria.add(row)
+        self._tools.add(task.tools)
+
+    def __enter__(self) -> PreparedTables:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        self._open.__exit__(kind, error, trace)
 
 
-def write_flat_tables(folder: Path, tasks: list[Task]) -> None:
-    """Write transitions.parquet, criteria.parquet and tools.parquet of the tasks into `folder`."""
-    ordered = _ordered(tasks)
-    transitions = [row for task in ordered for row in transition_rows(task)]
-    _write(folder / "transitions.parquet", transitions, transitions_schema())
-    _write(folder / "criteria.parquet", [row for task in ordered for row in criterion_rows(task)], criteria_schema())
-    _write(folder / "tools.parquet", tool_rows(ordered), tools_schema())
+def write_tables(folder: Path, tasks: Iterable[Task]) -> None:
+    """Write the four tables of tasks in any order into `folder`. Raises DataError for an id that stands twice."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with PreparedTables(folder) as tables:
+        for task in sorted(tasks, key=lambda task: task.task_id):
+            tables.add(task)
 
 
 def transition_rows(task: Task) -> list[dict[str, Any]]:
@@ -81,26 +93,3 @@ def criterion_rows(task: Task) -> list[dict[str, Any]]:
         for rubric in task.rubrics
         for criterion in rubric.criteria
     ]
-
-
-def tool_rows(tasks: list[Task]) -> list[dict[str, Any]]:
-    """One record for each distinct tool, sorted by name."""
-    counts = Counter(tool for task in tasks for tool in task.tools)
-    rows = [{**tool.model_dump(), "tasks": count} for tool, count in counts.items()]
-    return sorted(rows, key=lambda row: (row["name"], row["schema_sha256"], row["description"]))
-
-
-def _ordered(tasks: list[Task]) -> list[Task]:
-    ordered = sorted(tasks, key=lambda task: task.task_id)
-    for one, other in pairwise(ordered):
-        if one.task_id == other.task_id:
-            raise DataError(f"the task id {one.task_id} stands twice; ids must be unique in all splits")
-    return ordered
-
-
-def _write(path: Path, rows: list[dict[str, Any]], schema: Any) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with atomic_path(path) as part:
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), part, compression="zstd")

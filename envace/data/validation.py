@@ -2,100 +2,156 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from envace.config import ValidateDataParams
-from envace.data.aliases import normalise_row
-from envace.data.checks import Bounds, Findings, Row, SeenRows, Violation, examine
+from envace.data.checks import Row, SeenRows, Transitions, Violation
 from envace.data.checks.run_level import FileCounts, check_run
-from envace.data.flat import FlatRecord, flat_criteria, flat_row
-from envace.data.ids import safe_task_id
+from envace.data.checks.source import check_source
+from envace.data.flat import criteria_schema, flat_criteria, flat_row, rows_schema
+from envace.data.profile import FileProfile
+from envace.data.quarantine import QuarantineWriter
 from envace.data.reader import RawRow, read_rows
+from envace.data.row_examination import examine_raw
 from envace.data.schema_names import ROW_KEYS
-from envace.files import compact_json
+from envace.data.table_writer import TableWriter
+from envace.data.violation_table import ViolationWriter
+from envace.progress import progress
 
-MAX_QUOTED_TEXT = 2000
-"""Characters of an unreadable row that quarantine quotes; the raw file still has it whole."""
+VIOLATIONS, QUARANTINE = "violations.parquet", "quarantine.jsonl"
+FLAT_ROWS, FLAT_CRITERIA = "flat_rows.parquet", "flat_criteria.parquet"
+RawFiles = dict[str, list[Path]]
+"""The raw files of each split, in order. Row indices go on from one file to the next."""
 
 
 @dataclass
 class Validation:
-    """What a run over all files found. `failures` are the findings of severity F."""
+    """What a run over all files found. `failures` are its findings of severity F, `warnings` those of severity W.
+
+    Findings on rows are counted by check and severity, rows by flag and by the check that rejected them; the violations
+    table has them all.
+    """
 
     files: dict[str, FileCounts] = field(default_factory=dict)
-    violations: list[Violation] = field(default_factory=list)
+    profiles: dict[str, FileProfile] = field(default_factory=dict)
+    found: Counter[tuple[int, str]] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    rejected_by: Counter[int] = field(default_factory=Counter)
+    quarantined: list[dict[str, Any]] = field(default_factory=list)
     failures: list[Violation] = field(default_factory=list)
-    rows: list[FlatRecord] = field(default_factory=list)
-    criteria: list[FlatRecord] = field(default_factory=list)
+    warnings: list[Violation] = field(default_factory=list)
 
 
-def validate_files(raw_files: dict[str, Path], params: ValidateDataParams, folder: Path) -> Validation:
-    """Check the raw files (split name to path) and write `<split>.jsonl` and `quarantine.jsonl` into `folder`.
+def validate_files(raw_files: RawFiles, params: ValidateDataParams, folder: Path, source: dict[str, Any]) -> Validation:
+    """Check the raw files and write `<split>.jsonl`, the quarantine, the violations and the flat tables into `folder`.
 
-    Raises DataError where a file as a whole cannot be read. What breaks the contract is in `failures`, not raised.
+    `source` is the record that fetch_data wrote. Raises DataError where a file as a whole cannot be read. What breaks
+    the contract is in `failures`, not raised. Memory: a few hundred bytes a row.
     """
-    run = _Run(params)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "quarantine.jsonl").open("w", encoding="utf-8") as quarantine:
-        for name, path in raw_files.items():
-            with (folder / f"{name}.jsonl").open("w", encoding="utf-8") as kept:
-                run.check_file(name, path, kept, quarantine)
-    run.result.failures = check_run(run.result.files, params)
+    with (
+        QuarantineWriter(folder / QUARANTINE) as quarantine,
+        ViolationWriter(folder / VIOLATIONS) as violations,
+        TableWriter(folder / FLAT_ROWS, rows_schema()) as rows,
+        TableWriter(folder / FLAT_CRITERIA, criteria_schema()) as criteria,
+    ):
+        run = _Run(params, folder, quarantine, violations, rows, criteria)
+        for split, paths in raw_files.items():
+            run.check_split(split, paths)
+        run.check_transitions()
+    run.settle()
+    found = [*check_source(source, raw_files, params), *check_run(run.result.files, params)]
+    run.result.failures = [violation for violation in found if violation.severity == "F"]
+    run.result.warnings = [violation for violation in found if violation.severity == "W"]
     return run.result
 
 
 class _Run:
-    def __init__(self, params: ValidateDataParams) -> None:
-        self.bounds = Bounds(params.max_row_bytes, params.max_message_bytes)
-        self.seen = SeenRows()
+    def __init__(
+        self,
+        params: ValidateDataParams,
+        folder: Path,
+        quarantine: QuarantineWriter,
+        violations: ViolationWriter,
+        rows: TableWriter,
+        criteria: TableWriter,
+    ) -> None:
+        self.params, self.folder = params, folder
+        self.quarantine, self.violations, self.rows, self.criteria = quarantine, violations, rows, criteria
+        self.seen, self.transitions = SeenRows(), Transitions()
+        self.flagged: dict[str, set[int]] = {}
         self.result = Validation()
 
-    def check_file(self, name: str, path: Path, kept: TextIO, quarantine: TextIO) -> None:
-        counts = self.result.files[name] = FileCounts()
-        for raw in read_rows(path, self.bounds.max_row_bytes):
-            counts.rows += 1
-            row = self._examined(name, raw, counts)
-            violations = row.findings.settled()
-            self.result.violations += violations
-            if not row.findings.rejected:
-                counts.kept += 1
-                self._keep(row, counts, kept)
-                continue
-            counts.quarantined += 1
-            reasons = [{"check": v.check_id, "pointer": v.pointer, "detail": v.detail} for v in violations]
-            counts.without_reason += not reasons
-            # escapes instead of raw characters: a rejected row may hold text that UTF-8 cannot
-            quarantine.write(json.dumps(_quarantined(name, raw, row.findings.task_id, reasons)) + "\n")
+    def check_split(self, split: str, paths: list[Path]) -> None:
+        counts = self.result.files[split] = FileCounts()
+        profile = self.result.profiles[split] = FileProfile()
+        self.flagged[split] = set()
+        with (self.folder / f"{split}.jsonl").open("w", encoding="utf-8") as kept:
+            for path in paths:
+                first = counts.rows
+                with progress(f"validating {path.name}") as on_bytes:
+                    for raw in read_rows(path, self.params.max_row_bytes, on_bytes):
+                        row = self._examined(split, first, raw, counts)
+                        if row is not None:
+                            kept.write(row.whole + "\n")
+                            self._keep(row, counts, profile)
 
-    def _examined(self, name: str, raw: RawRow, counts: FileCounts) -> Row:
-        findings = Findings(name, raw.index)
-        text_bytes = len(raw.text.encode("utf-8", "surrogatepass"))
-        if raw.value is None:
-            findings.add(raw.fault_check, "R", "", f"{raw.place}: {raw.fault}")
-            return Row({}, text_bytes, self.bounds, findings)
-        record = normalise_row(raw.value)
-        for column in record:
+    def _examined(self, split: str, first: int, raw: RawRow, counts: FileCounts) -> Row | None:
+        """The row where it is kept, None where it went to the quarantine."""
+        counts.rows += 1
+        row, evidence = examine_raw(split, first + raw.index, raw, self.params)
+        counts.evidence.snippets += evidence.snippets
+        counts.evidence.unlocated += evidence.unlocated
+        for column in row.record:
             if column not in ROW_KEYS:
-                counts.unknown_columns.setdefault(column, raw.index)
-        findings.task_id = safe_task_id(record.get("uuid"))
-        row = Row(record, text_bytes, self.bounds, findings)
-        examine(row, self.seen, counts.evidence)
-        return row
+                counts.unknown_columns.setdefault(column, row.findings.row_index)
+        if not row.findings.rejected:
+            self.seen.check(row)
+        found = row.findings.settled()
+        self._record(found)
+        if not row.findings.rejected:
+            return row
+        counts.quarantined += 1
+        counts.without_reason += not found
+        self.quarantine.add(raw, found, row.findings)
+        return None
 
-    def _keep(self, row: Row, counts: FileCounts, kept: TextIO) -> None:
-        kept.write(compact_json(row.record) + "\n")
+    def _record(self, found: list[Violation]) -> None:
+        if not found:
+            return
+        self.violations.add(found)
+        self.result.found.update((v.check_id, v.severity) for v in found)
+        self.result.rejected_by.update({v.check_id for v in found if v.severity == "R"})
+        flags = {v.flag for v in found if v.flag}
+        self.result.flags.update(flags)
+        if flags:
+            self.flagged[found[0].file].add(found[0].row_index)
+
+    def _keep(self, row: Row, counts: FileCounts, profile: FileProfile) -> None:
+        counts.kept += 1
         flat = flat_row(row)
         counts.results += flat["results"]
         counts.error_results += flat["error_results"]
-        self.result.rows.append(flat)
-        self.result.criteria += flat_criteria(row)
+        self.rows.add(flat)
+        for record in flat_criteria(row):
+            self.criteria.add(record)
+        profile.add(row, flat)
+        self.transitions.add(row)
 
+    def check_transitions(self) -> None:
+        """19, which only the whole of the data can show. A row's findings come together."""
+        of_row: list[Violation] = []
+        for violation in self.transitions.conflicts():
+            if of_row and (of_row[0].file, of_row[0].row_index) != (violation.file, violation.row_index):
+                self._record(of_row)
+                of_row = []
+            of_row.append(violation)
+        self._record(of_row)
 
-def _quarantined(name: str, raw: RawRow, task_id: str, reasons: list[dict[str, Any]]) -> dict[str, Any]:
-    head = {"file": name, "row_index": raw.index, "place": raw.place, "task_id": task_id, "reasons": reasons}
-    if raw.value is not None:
-        return {**head, "row": raw.value}
-    return {**head, "row_text": raw.text[:MAX_QUOTED_TEXT]}
+    def settle(self) -> None:
+        self.result.quarantined = self.quarantine.first
+        for split, rows in self.flagged.items():
+            self.result.files[split].flagged = len(rows)

@@ -1,39 +1,56 @@
-"""Violations as a Parquet table with an explicit schema, and the flags of kept rows read back from it."""
+"""Violations as a Parquet table with an explicit schema, written as they are found, and read back."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from envace.data.checks import Violation
+from envace.data.table_writer import TableWriter
+
+COLUMNS = ("task_id", "file", "row_index", "check_id", "severity", "pointer", "detail", "flag")
 
 
 def _schema() -> Any:
     import pyarrow as pa
 
-    text = ("task_id", "file", "severity", "pointer", "detail", "flag")
     whole = {"row_index": pa.int64(), "check_id": pa.int32()}
-    names = ("task_id", "file", "row_index", "check_id", "severity", "pointer", "detail", "flag")
-    return pa.schema([pa.field(n, pa.string() if n in text else whole[n], nullable=False) for n in names])
+    return pa.schema([pa.field(name, whole.get(name, pa.string()), nullable=False) for name in COLUMNS])
 
 
-def write_violations(path: Path, violations: list[Violation]) -> None:
-    """Write the table, sorted by file, row and check. The same violations give the same bytes."""
-    import pyarrow as pa
+class ViolationWriter:
+    """Writes the findings row by row, those of a row in order of checks. Findings between rows (19) come last."""
+
+    def __init__(self, path: Path) -> None:
+        self._table = TableWriter(path, _schema())
+
+    def add(self, violations: list[Violation]) -> None:
+        """Append the findings of one row."""
+        for violation in sorted(violations, key=lambda v: (v.check_id, v.pointer, v.detail)):
+            self._table.add({name: getattr(violation, name) for name in COLUMNS})
+
+    def __enter__(self) -> ViolationWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        self._table.__exit__(kind, error, trace)
+
+
+def read_violations(path: Path) -> Iterator[Violation]:
+    """All findings on rows, in the order of the table."""
     import pyarrow.parquet as pq
 
-    ordered = sorted(violations, key=lambda v: (v.file, v.row_index, v.check_id, v.pointer, v.detail))
-    table = pa.Table.from_pylist([asdict(v) for v in ordered], schema=_schema())
-    pq.write_table(table, path, compression="zstd")
+    for batch in pq.ParquetFile(path).iter_batches():
+        for row in batch.to_pylist():
+            yield Violation(**row)
 
 
 def read_flags(path: Path) -> dict[str, list[str]]:
     """Flags by task id, sorted. Only kept rows have any (a rejected row's warnings are not in the table)."""
-    import pyarrow.parquet as pq
-
     flags: dict[str, set[str]] = {}
-    for row in pq.read_table(path, columns=["task_id", "flag"]).to_pylist():
-        if row["flag"]:
-            flags.setdefault(row["task_id"], set()).add(row["flag"])
+    for violation in read_violations(path):
+        if violation.flag:
+            flags.setdefault(violation.task_id, set()).add(violation.flag)
     return {task_id: sorted(found) for task_id, found in flags.items()}

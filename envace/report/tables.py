@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -56,10 +55,9 @@ def counts(name: str, stated: Any) -> Table:
 
 def quarantine(validation: Mapping[str, Any]) -> Table:
     """How many rows each check has sent to quarantine, with the rule that they broke."""
-    rules = {c["id"]: f"{c['field']}: {c['rule']}" for c in validation.get("checks") or []}
-    rows = validation.get("quarantined") or []
-    broken = Counter(check for row in rows for check in sorted({r["check"] for r in row.get("reasons") or []}))
-    return Table(["rule", "rows"], [[rules.get(c, f"check {c}"), str(n)] for c, n in sorted(broken.items())])
+    rules = {str(c["id"]): f"{c['field']}: {c['rule']}" for c in validation.get("checks") or []}
+    broken = validation.get("rejected_by") or {}
+    return Table(["rule", "rows"], [[rules.get(check, f"check {check}"), str(rows)] for check, rows in broken.items()])
 
 
 def number(value: Any) -> str:

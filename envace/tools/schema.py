@@ -8,28 +8,39 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from envace.tools.plain_schema import is_plain
+
 _COMBINERS = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _MAPS = ("properties", "$defs", "definitions")
 _NESTED = ("items", "prefixItems", "contains", "additionalProperties", "propertyNames")
+_OTHER_MAPS, _OTHER_NESTED = ("patternProperties", "dependentSchemas"), ("unevaluatedProperties", "unevaluatedItems")
+"""Rarer places of schemas. They are searched for faults, but what they say about undeclared names is left to them."""
 _LOCAL_REFERENCE = re.compile(r"#/(\$defs|definitions)/([^/]+)")
+
+
+_PATTERN_SECONDS = 0.2
+"""A pattern that needs longer for one text can only be one that backtracks without end."""
 
 
 class CallValidator:
     """Validates the arguments of one tool. Built from a schema that `schema_fault` found nothing wrong with."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
-        from jsonschema import Draft202012Validator
         from referencing import Registry
 
         self.parameters = parameters
         closed = _closed(parameters or {"type": "object", "properties": {}})
-        self._validator = Draft202012Validator(closed, registry=Registry())
+        self._validator = _validator_class()(closed, registry=Registry())
 
     def faults(self, arguments: dict[str, Any]) -> list[tuple[bool, str]]:
         """Pairs (is it about a missing or undeclared argument, what is wrong), none where the arguments are valid."""
+        from referencing.exceptions import Unresolvable
+
         try:
             errors = sorted(self._validator.iter_errors(arguments), key=lambda error: error.json_path)
-        except (RecursionError, OverflowError, re.error) as error:
+        except TimeoutError:
+            return [(True, "the tool's schema cannot be applied: its pattern takes too long on these arguments")]
+        except (RecursionError, OverflowError, re.error, Unresolvable) as error:
             return [(True, f"the tool's schema cannot be applied: {type(error).__name__}")]
         structural = ("required", "additionalProperties")
         return [(error.validator in structural, _words(error.json_path, error.message)) for error in errors]
@@ -39,6 +50,20 @@ class CallValidator:
         schema = self.parameters.get("properties", {}).get(name)
         kind = schema.get("type") if isinstance(schema, dict) else None
         return [kind] if isinstance(kind, str) else list(kind or [])
+
+
+@lru_cache(maxsize=1)
+def _validator_class() -> Any:
+    """Draft 2020-12 with patterns that cannot hang: `regex` gives up after a time, the standard library never does."""
+    import regex
+    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema.validators import extend
+
+    def pattern(validator: Any, wanted: str, instance: Any, _: Any) -> Iterator[ValidationError]:
+        if validator.is_type(instance, "string") and not regex.search(wanted, instance, timeout=_PATTERN_SECONDS):
+            yield ValidationError(f"{instance!r} does not match {wanted!r}")
+
+    return extend(Draft202012Validator, {"pattern": pattern})
 
 
 def _words(path: str, message: str) -> str:
@@ -58,15 +83,17 @@ def judged_schema(text: str) -> tuple[str | None, CallValidator | None]:
 
 def schema_fault(parameters: Any) -> str | None:
     """What is wrong with a tool's `parameters`, or None. An empty object is fine: a tool without arguments."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-
     if not isinstance(parameters, dict):
         return f"parameters is {type(parameters).__name__}, not an object"
     if not parameters:
         return None
     if parameters.get("type") != "object":
         return f"parameters has type {parameters.get('type')!r}, not 'object'"
+    if is_plain(parameters):
+        return None
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
     try:
         Draft202012Validator.check_schema(parameters)
     except SchemaError as error:
@@ -103,9 +130,9 @@ def _subschemas(node: Any) -> Iterator[dict[str, Any]]:
         elif isinstance(schema, dict):
             yield schema
             for key, child in schema.items():
-                if key in _MAPS and isinstance(child, dict):
+                if key in _MAPS + _OTHER_MAPS and isinstance(child, dict):
                     pending.extend(child.values())
-                elif key in _NESTED or key in _COMBINERS:
+                elif key in _NESTED + _OTHER_NESTED + _COMBINERS:
                     pending.append(child)
 
 

@@ -15,8 +15,10 @@ from typing import Any
 from envace.config import Params
 from envace.errors import DataError, TrainingError
 from envace.files import atomic_path, sha256_text, sha256_tree, write_json
+from envace.rollout.judging import can_score
 from envace.training.checkpoints import discard_after, fingerprint, newest_sealed
 from envace.training.dataset import write_dataset
+from envace.training.lengths import Fit, fit_tasks
 from envace.training.overrides import RunPaths, compose, verl_overrides
 from envace.training.progress import TrainingProgress
 from envace.training.recorder import Recorder
@@ -54,11 +56,14 @@ def train(params: Params, tasks: Sequence[Task], base_model: Path, state: Path, 
     Continues from the newest sound checkpoint of the same params and inputs. `state` is the folder for checkpoints.
     Raises DataError where nothing can be trained on, TrainingError where verl fails.
     """
-    chosen = {phase: _scorable(tasks, phase) for phase in ("train", "validation")}
+    fit = fit_tasks(tasks, base_model, params.rollout.max_prompt_tokens, params.rollout.role_prompts)
+    _tell(fit)
+    chosen = {phase: _scorable(params, fit.tasks, phase) for phase in ("train", "validation")}
     if len(chosen["train"]) < params.train_policy.tasks_per_step:
         raise DataError(
-            f"{len(chosen['train'])} training tasks have an outcome that code can score, and a step needs "
-            f"{params.train_policy.tasks_per_step}: bring tasks with an `outcome`, or lower train_policy.tasks_per_step"
+            f"{len(chosen['train'])} training tasks fit the prompt and carry what reward.kind {params.reward.kind} "
+            f"scores by, and a step needs {params.train_policy.tasks_per_step}: bring tasks with an `outcome` or a "
+            "checklist, raise rollout.max_prompt_tokens, or lower train_policy.tasks_per_step"
         )
     run = (state / _fingerprint(params, chosen, base_model)).resolve()
     recorder = Recorder(run / "records")
@@ -72,12 +77,23 @@ def train(params: Params, tasks: Sequence[Task], base_model: Path, state: Path, 
         with _ray_folder() as ray_temp:
             paths = _prepare(run, params, chosen, base_model, ray_temp)
             _run_verl(params, paths, found[0] if found else None, recorder, done)
-    _bring_home(params, run, recorder, outputs)
+    _bring_home(params, run, recorder, fit, outputs)
     shutil.rmtree(run)
 
 
-def _scorable(tasks: Sequence[Task], phase: str) -> list[Task]:
-    return [t for t in tasks if t.split == phase and t.outcome is not None]
+def _tell(fit: Fit) -> None:
+    if fit.too_long:
+        longest = max(fit.too_long, key=lambda task: task.prompt_tokens)
+        print(
+            f"{len(fit.too_long)} of {len(fit.tasks) + len(fit.too_long)} tasks are too long and left out (check 33): "
+            f"prompts may have {fit.max_prompt_tokens} tokens, references {fit.max_positions}; the longest prompt is "
+            f"{longest.task_id}'s with {longest.prompt_tokens}. reports/training/summary.json lists them all",
+            flush=True,
+        )
+
+
+def _scorable(params: Params, tasks: Sequence[Task], phase: str) -> list[Task]:
+    return [t for t in tasks if t.split == phase and can_score(params.reward, t)]
 
 
 def _fingerprint(params: Params, chosen: dict[str, list[Task]], base_model: Path) -> str:
@@ -139,7 +155,7 @@ def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Re
         ray.shutdown()
 
 
-def _bring_home(params: Params, run: Path, recorder: Recorder, outputs: TrainingOutputs) -> None:
+def _bring_home(params: Params, run: Path, recorder: Recorder, fit: Fit, outputs: TrainingOutputs) -> None:
     steps = params.train_policy.steps
     trained = run / "checkpoints" / f"global_step_{steps}" / "actor" / "huggingface"
     recorded = recorder.steps("train")
@@ -151,7 +167,7 @@ def _bring_home(params: Params, run: Path, recorder: Recorder, outputs: Training
     with atomic_path(outputs.policy) as part:
         shutil.copytree(trained, part)
     lines = recorder.collect(outputs.reports / "metrics.jsonl", outputs.reports / "rollouts.parquet")
-    write_json(outputs.reports / "summary.json", _summary(lines))
+    write_json(outputs.reports / "summary.json", {**_summary(lines), "lengths": fit.record()})
 
 
 def _summary(lines: list[dict[str, Any]]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 from envace.config import Params, parse_params
 from envace.data.canonical import to_task
 from envace.data.sample import build_world, generate_conversations, to_raw_record
-from envace.data.tables import write_tasks
+from envace.data.tables import write_tables
 from envace.rollout.records import read_rollouts
 from envace.types import Outcome, Task
 
@@ -83,7 +83,7 @@ def make_project(folder: Path, params: Params, base: Path) -> Path:
     (folder / "models").mkdir(parents=True)
     (folder / "models" / "base").symlink_to(base)
     (folder / "params.yaml").write_text(yaml.safe_dump(changed(params)), encoding="utf-8")
-    write_tasks(folder / "data/prepared/tasks.parquet", make_tasks())
+    write_tables(folder / "data/prepared", make_tasks())
     return folder
 
 

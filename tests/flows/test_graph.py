@@ -16,7 +16,8 @@ from flows.dvc import STAGES
 # How a stage runs, not what it computes: a change here must not train anew.
 SECTIONS = set(Params.model_fields) - {"profile"}
 PLUMBING = {"envace/__init__.py"} | {
-    f"envace/{name}.py" for name in ("config", "errors", "locks", "processes", "quiet", "stage")
+    f"envace/{name}.py"
+    for name in ("config", "errors", "locks", "processes", "progress", "quiet", "stage", "strict_yaml")
 }
 
 

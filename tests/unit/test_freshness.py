@@ -38,6 +38,19 @@ def test_a_raw_file_is_compared_by_content(params: Params, tmp_path: Path) -> No
     assert source_changed(own, tmp_path)
 
 
+def test_files_of_a_pattern_are_compared_one_by_one(params: Params, tmp_path: Path) -> None:
+    own = changed(params, "fetch_data", source="file", train_path="part-*.jsonl")
+    for name in "ab":
+        (tmp_path / f"part-{name}.jsonl").write_text(name)
+    files = {f"train-0000{i}.jsonl": {"sha256": sha256_file(tmp_path / f"part-{n}.jsonl")} for i, n in enumerate("ab")}
+    write_json(tmp_path / "data/raw/source.json", {"files": files})
+    assert not source_changed(own, tmp_path)
+    (tmp_path / "part-c.jsonl").write_text("c")
+    assert source_changed(own, tmp_path), "one more"
+    (tmp_path / "part-a.jsonl").unlink()
+    assert source_changed(own, tmp_path), "another in the place of one"
+
+
 @pytest.mark.parametrize("change", ["content", "new", "gone", "none"])
 def test_a_given_checkpoint_is_compared_by_content(params: Params, tmp_path: Path, change: str) -> None:
     given, copy = tmp_path / "given", tmp_path / "models" / "base"

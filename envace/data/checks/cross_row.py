@@ -6,29 +6,40 @@ The same task in two files is no row's fault but a leak, which stops the run (en
 from __future__ import annotations
 
 from envace.data.checks.row import Row
-from envace.files import canonical_json, sha256_text
+from envace.files import canonical_json, digest
+
+Place = tuple[int, int]
+"""Number of the file, and index of the row in it."""
 
 
 class SeenRows:
-    """What the rows before had. Holds one hash a row; lives for one run over all files."""
+    """What the rows before had. Holds two digests a row; lives for one run over all files."""
 
     def __init__(self) -> None:
-        self._uuids: dict[str, str] = {}
-        self._contents: dict[str, str] = {}
+        self._files: list[str] = []
+        self._uuids: dict[bytes, Place] = {}
+        self._contents: dict[bytes, Place] = {}
 
     def check(self, row: Row) -> None:
         """4 and 35 against the rows that were kept before. Call it for rows that are otherwise right."""
-        where = f"{row.findings.file}, row {row.findings.row_index}"
-        uuid, content = row.record["uuid"], f"{row.findings.file} {content_key(row)}"
+        file, index = row.findings.file, row.findings.row_index
+        if file not in self._files:
+            self._files.append(file)
+        number = self._files.index(file)
+        uuid, content = digest(row.record["uuid"]), digest(f"{number} {content_key(row)}")
         if uuid in self._uuids:
-            row.findings.add(4, "R", "/uuid", f"the same uuid stands in {self._uuids[uuid]}")
+            row.findings.add(4, "R", "/uuid", f"the same uuid stands in {self._where(self._uuids[uuid])}")
         elif content in self._contents:
-            row.findings.add(35, "R", "", f"same tools and user messages as {self._contents[content]}")
+            where = self._where(self._contents[content])
+            row.findings.add(35, "R", "", f"same tools and user messages as {where}")
         else:
-            self._uuids[uuid] = self._contents[content] = where
+            self._uuids[uuid] = self._contents[content] = (number, index)
+
+    def _where(self, place: Place) -> str:
+        return f"{self._files[place[0]]}, row {place[1]}"
 
 
 def content_key(row: Row) -> str:
     """Equal for rows that offer the same tools and in which the user says the same."""
     said = [message["content"] for message in row.messages if message["role"] == "user"]
-    return sha256_text(canonical_json([row.record["tools"], said]))
+    return canonical_json([row.tools_text, said])

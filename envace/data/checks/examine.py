@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from envace.data.checks.calls import check_calls
 from envace.data.checks.checklists import check_checklists
-from envace.data.checks.cross_row import SeenRows
 from envace.data.checks.evidence import EvidenceCount, check_evidence
+from envace.data.checks.extras import check_extras
 from envace.data.checks.identity import check_message_sizes, check_row_size, check_uuid
+from envace.data.checks.lengths import check_lengths
 from envace.data.checks.messages import check_order, check_pairing, check_shape
 from envace.data.checks.results import check_results
-from envace.data.checks.row import Row
+from envace.data.checks.row import Message, Row
+from envace.data.checks.secrets import check_secrets
 from envace.data.checks.text import check_characters, check_texts, repair_results
+from envace.data.checks.tool_models import check_tool_models
 from envace.data.checks.tools import check_tools
+from envace.files import compact_json
 
 
-def examine(row: Row, seen: SeenRows, count: EvidenceCount) -> None:
-    """Run all checks on a row's parts. The findings are in `row.findings`; tool results may have been repaired."""
-    findings = row.findings
+def examine(row: Row) -> EvidenceCount:
+    """Run all checks on a row's own parts, and count its evidence. The findings are in `row.findings`.
+
+    Tool results may have been repaired. What only other rows can show is left to SeenRows and Transitions.
+    """
+    findings, evidence = row.findings, EvidenceCount()
     check_row_size(row)
     check_uuid(row)
     repair_results(row)
+    row.whole = compact_json(row.record)
     check_characters(row)
     check_tools(row)
+    check_tool_models(row)
     check_shape(row)
     are_messages_readable = not findings.has(6)
     user_messages = _count_user(row.messages) if are_messages_readable else None
     check_checklists(row, user_messages)
+    check_extras(row, user_messages)
     if are_messages_readable:
         check_message_sizes(row)
         check_texts(row)
@@ -38,9 +46,11 @@ def examine(row: Row, seen: SeenRows, count: EvidenceCount) -> None:
             if not findings.has(15):
                 check_results(row)
     if not findings.rejected:
-        check_evidence(row, count)
-        seen.check(row)
+        check_evidence(row, evidence)
+        check_lengths(row)
+        check_secrets(row, row.whole)
+    return evidence
 
 
-def _count_user(messages: list[dict[str, Any]]) -> int:
+def _count_user(messages: list[Message]) -> int:
     return sum(message["role"] == "user" for message in messages)

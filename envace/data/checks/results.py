@@ -1,14 +1,15 @@
-"""Checks 16 to 19: are results JSON, do they record errors, do errors contradict the schema, are they consistent."""
+"""Checks 16 to 18: are results JSON, do they record errors, do errors contradict the declared schema."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
+from envace.data.checks.registry import Severity
 from envace.data.checks.row import Exchange, Row
 from envace.data.checks.violation import pointer
-from envace.data.results import is_error_result
-from envace.files import canonical_json
+from envace.data.results import is_error_value
 from envace.strict_json import NotStrictJsonError, parse_strict
 
 _TYPES = "string|integer|number|boolean|array|object"
@@ -16,28 +17,28 @@ _COMPLAINT = re.compile(rf"(?:expected|must be|should be|requires)\s+(?:an?\s+|o
 
 
 def check_results(row: Row) -> None:
-    """16 to 19 for every call with its result."""
-    answers: dict[str, str] = {}
+    """16 to 18 for every call with its result. Leaves `row.results` and `row.error_results`."""
     for exchange in row.exchanges:
-        content = row.messages[exchange.result_index]["content"]
-        place = pointer("messages", exchange.result_index, "content")
-        try:
-            value = parse_strict(content)
-        except NotStrictJsonError as error:
-            row.findings.add(16, "R", place, f"result of {exchange.tool_name}: {error}")
-            continue
-        if not isinstance(value, dict | list):
-            row.findings.add(16, "W", place, f"result of {exchange.tool_name} is a bare {type(value).__name__}")
-        if is_error_result(content):
-            row.findings.add(17, "W", place, f"{exchange.tool_name} answered {content}")
-            complaint = _contradiction(row, exchange, value) if exchange.is_valid else None
-            if complaint:
-                row.findings.add(18, "W", place, complaint)
-        if exchange.arguments is not None:
-            call = canonical_json([exchange.tool_name, exchange.arguments])
-            result = canonical_json(value)
-            if answers.setdefault(call, result) != result:
-                row.findings.add(19, "W", place, f"{exchange.tool_name} answered otherwise to the same call before")
+        for check_id, severity, detail in _check_result(row, exchange):
+            row.findings.add(check_id, severity, pointer("messages", exchange.result_index, "content"), detail)
+
+
+def _check_result(row: Row, exchange: Exchange) -> Iterator[tuple[int, Severity, str]]:
+    content, name = row.messages[exchange.result_index]["content"], exchange.tool_name
+    try:
+        value = parse_strict(content)
+    except NotStrictJsonError as error:
+        yield 16, "R", f"result of {name}: {error}"
+        return
+    row.results[exchange.result_index] = value
+    if not isinstance(value, dict | list):
+        yield 16, "W", f"result of {name} is a bare {type(value).__name__}"
+    if isinstance(value, dict) and is_error_value(value):
+        row.error_results.add(exchange.result_index)
+        yield 17, "W", f"{name} answered {content}"
+        complaint = _contradiction(row, exchange, value) if exchange.is_valid else None
+        if complaint:
+            yield 18, "W", complaint
 
 
 def _contradiction(row: Row, exchange: Exchange, error: Any) -> str | None:

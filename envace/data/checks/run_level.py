@@ -1,4 +1,4 @@
-"""Checks 2, 17, 30 and 37 on a whole run: what no single row can show. Each finding fails the run."""
+"""Checks on a whole file or run, which no single row can show: 2, 17, 30 and 37. Each finding fails the run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from envace.config import ValidateDataParams
 from envace.data.checks.evidence import EvidenceCount
 from envace.data.checks.violation import RUN_ROW, Findings, Violation
 
-MAX_UNLOCATED_SHARE = 0.20
-
 
 @dataclass
 class FileCounts:
@@ -17,6 +15,7 @@ class FileCounts:
 
     rows: int = 0
     kept: int = 0
+    flagged: int = 0
     quarantined: int = 0
     without_reason: int = 0
     results: int = 0
@@ -36,8 +35,9 @@ def check_run(files: dict[str, FileCounts], params: ValidateDataParams) -> list[
 
 
 def _check_file(findings: Findings, counts: FileCounts, params: ValidateDataParams) -> None:
-    if counts.rows == 0:
-        findings.add(2, "F", "", "the file has no rows")
+    if not params.min_rows <= counts.rows <= params.max_rows:
+        bounds = f"{params.min_rows} to {params.max_rows}"
+        findings.add(2, "F", "", f"the file has {counts.rows or 'no'} rows, {bounds} are expected")
     for column, row in sorted(counts.unknown_columns.items()):
         findings.add(2, "F", f"/{column}", f"unknown column {column!r}, first in row {row}; remove or rename it")
     if counts.rows != counts.kept + counts.quarantined:
@@ -46,12 +46,12 @@ def _check_file(findings: Findings, counts: FileCounts, params: ValidateDataPara
     if counts.without_reason:
         findings.add(37, "F", "", f"{counts.without_reason} quarantined rows have no reason")
     if counts.rows and not counts.kept:
-        findings.add(37, "F", "", f"all {counts.rows} rows were rejected; see quarantine.jsonl for the reasons")
+        findings.add(37, "F", "", f"all {counts.rows} rows were rejected")
     elif counts.rows >= params.min_rows_for_shares:
         _bound(findings, 37, "rejected rows", counts.quarantined, counts.rows, params.max_rejected_share)
         _bound(findings, 17, "recorded errors", counts.error_results, counts.results, params.max_error_result_share)
         evidence = counts.evidence
-        _bound(findings, 30, "unlocated snippets", evidence.unlocated, evidence.snippets, MAX_UNLOCATED_SHARE)
+        _bound(findings, 30, "unlocated snippets", evidence.unlocated, evidence.snippets, params.max_unlocated_share)
 
 
 def _bound(findings: Findings, check_id: int, what: str, part: int, whole: int, limit: float) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from envace.data.checks.row import Row
+from envace.data.checks.registry import Severity
+from envace.data.checks.row import Message, Row
 from envace.data.checks.violation import pointer
+from envace.data.checks.walk import texts
 from envace.data.content import OPEN, balanced, split_content
-from envace.files import compact_json
 
 CONTROL_TOKENS = re.compile(r"</?(?:think|tool_call|tool_response|tools)>|<\|[A-Za-z_]{2,30}\|>")
 _NON_CHARACTERS = "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
 BROKEN_CHARACTERS = re.compile(f"[\x00\ud800-\udfff\ufdd0-\ufdef{_NON_CHARACTERS}]")
+_SUSPECT_BYTES = (b"\xef\xb7", b"\xbf\xbe", b"\xbf\xbf")
+"""Parts of the UTF-8 of every non-character (and of some good ones): finding them is far quicker than a pattern."""
 REPLACEMENT = "\ufffd"
 
 
@@ -26,6 +28,8 @@ def repair_results(row: Row) -> None:
         content = message.get("content") if isinstance(message, dict) and message.get("role") == "tool" else None
         if not isinstance(content, str):
             continue
+        if not _may_be_broken(content) and "\x00" not in content:
+            continue
         repaired, count = BROKEN_CHARACTERS.subn(REPLACEMENT, content)
         if count:
             messages[index] = {**message, "content": repaired}
@@ -35,47 +39,52 @@ def repair_results(row: Row) -> None:
 
 def check_characters(row: Row) -> None:
     """11, for all other text, keys included."""
-    whole = compact_json(row.record)
-    if not BROKEN_CHARACTERS.search(whole) and "\\u0000" not in whole:  # the encoder escapes NUL
+    if not _may_be_broken(row.whole):
         return
-    for place, text in _texts(row.record):
+    for place, text, _ in texts(row.record):
         match = BROKEN_CHARACTERS.search(text)
         if match:
             detail = f"U+{ord(match.group()):04X} at character {match.start()}"
             row.findings.add(11, "R", pointer(*place), detail)
 
 
-def _texts(record: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    pending: list[tuple[tuple[str | int, ...], Any]] = [((), record)]
-    while pending:
-        place, node = pending.pop()
-        if isinstance(node, str):
-            yield place, node
-        elif isinstance(node, dict):
-            for key, child in reversed(node.items()):
-                pending.append(((*place, key), child))
-                pending.append(((*place, key), key))
-        elif isinstance(node, list):
-            pending.extend(((*place, index), child) for index, child in reversed(list(enumerate(node))))
+def _may_be_broken(whole: str) -> bool:
+    """A quick look at the JSON text: False only where no character can be broken (the encoder escapes NUL)."""
+    if "\\u0000" in whole:
+        return True
+    if whole.isascii():
+        return False
+    try:
+        encoded = whole.encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate
+        return True
+    return any(part in encoded for part in _SUSPECT_BYTES)
 
 
 def check_texts(row: Row) -> None:
     """8, 9 and 10 for every message."""
     for index, message in enumerate(row.messages):
-        content, place = message["content"], pointer("messages", index, "content")
-        if message["role"] != "assistant":
-            if not content.strip():
-                row.findings.add(8, "R", place, f"the {message['role']} message is blank")
-            token = CONTROL_TOKENS.search(content)
-            if token:
-                detail = f"control token {token.group()} in a {message['role']} message"
-                row.findings.add(10, "R", place, detail)
-            continue
-        if not balanced(content):
-            row.findings.add(9, "R", place, "think tags are not one block that is opened and then closed")
-        elif OPEN not in content:
-            row.findings.add(9, "W", place, "the assistant message has no think block")
-        elif not split_content(content).reply and not message["tool_calls"]:
-            row.findings.add(8, "R", place, "the assistant message has neither a reply nor calls")
-        if not content.strip() and not message["tool_calls"]:
-            row.findings.add(8, "R", place, "the assistant message is blank and calls nothing")
+        check = _check_assistant if message["role"] == "assistant" else _check_other
+        for check_id, severity, detail in check(message):
+            row.findings.add(check_id, severity, pointer("messages", index, "content"), detail)
+
+
+def _check_other(message: Message) -> Iterator[tuple[int, Severity, str]]:
+    content, role = message["content"], message["role"]
+    if not content.strip():
+        yield 8, "R", f"the {role} message is blank"
+    token = CONTROL_TOKENS.search(content) if "<" in content else None
+    if token:
+        yield 10, "R", f"control token {token.group()} in a {role} message"
+
+
+def _check_assistant(message: Message) -> Iterator[tuple[int, Severity, str]]:
+    content, has_calls = message["content"], bool(message["tool_calls"])
+    if not balanced(content):
+        yield 9, "R", "think tags are not one block that is opened and then closed"
+    elif OPEN not in content:
+        yield 9, "W", "the assistant message has no think block"
+    elif not has_calls and not split_content(content).reply:
+        yield 8, "R", "the assistant message has neither a reply nor calls"
+    if not has_calls and not content.strip():
+        yield 8, "R", "the assistant message is blank and calls nothing"

@@ -10,7 +10,6 @@ from envace.data.checks.violation import pointer
 from envace.files import compact_json
 from envace.tools.schema import CallValidator, judged_schema
 
-MAX_TOOLS = 64
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -20,15 +19,16 @@ def check_tools(row: Row) -> None:
     if not isinstance(tools, list) or not tools:
         row.findings.add(20, "R", "/tools", "a row needs a list with at least one tool")
         return
-    if len(tools) > MAX_TOOLS:
-        row.findings.add(20, "W", "/tools", f"{len(tools)} tools; more than {MAX_TOOLS} rarely fit a prompt")
+    if len(tools) > row.bounds.max_tools:
+        detail = f"{len(tools)} tools; more than {row.bounds.max_tools} rarely fit a prompt"
+        row.findings.add(20, "W", "/tools", detail)
     folded: dict[str, str] = {}
     for index, tool in enumerate(tools):
         usable = _check_tool(row, tool, index)
         if usable is None:
             continue
         name, validator = usable
-        place = pointer("tools", index, "function", "name")
+        place = f"/tools/{index}/function/name"
         other = folded.setdefault(name.casefold().replace("-", "_"), name)
         if name in row.validators:
             row.findings.add(21, "R", place, f"the tool name {name!r} stands twice")
@@ -43,7 +43,7 @@ def _check_tool(row: Row, tool: Any, index: int) -> tuple[str, CallValidator | N
     if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
         row.findings.add(22, "R", pointer("tools", index), "a tool must be {type, function: {name, ...}}")
         return None
-    name, place = function["name"], pointer("tools", index, "function")
+    name, place = function["name"], f"/tools/{index}/function"
     fault, validator = judged_schema(compact_json(function.get("parameters", {})))
     if fault:
         row.findings.add(22, "R", f"{place}/parameters", f"{name}: {fault}")

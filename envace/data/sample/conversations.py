@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from envace.data.sample.catalogue import CATALOGUE, DOMAINS
 from envace.data.sample.turns import TEMPLATES, Draw, Partition, SampleTurn
@@ -11,13 +13,20 @@ from envace.data.sample.turns.small_talk import WORDINGS, small_talk
 from envace.data.sample.vocabulary import COMMON, RESERVED, mentions_reserved
 from envace.data.sample.world import World
 from envace.errors import DataError
-from envace.files import canonical_json, sha256_text
+from envace.files import canonical_json, digest, sha256_text
 
 TURN_SHARES = (0.55, 0.30, 0.15)
 """Shares of conversations with 1, 2 and 3 turns."""
 SMALL_TALK_FIRST, SMALL_TALK_LATER = 0.04, 0.20
 HELD_OUT_ONE_IN = 8
 _MAX_TRIES = 2000
+Lengths = Callable[[random.Random], int]
+"""Draws how many turns a conversation has."""
+
+
+def usual_length(rng: random.Random) -> int:
+    """One to three turns."""
+    return rng.choices([1, 2, 3], TURN_SHARES)[0]
 
 
 @dataclass(frozen=True)
@@ -52,28 +61,36 @@ def partition_of(user_message: str) -> Partition:
 def generate_conversations(
     world: World, count: int, seed: int, partition: Partition, purpose: str = "tasks"
 ) -> list[Conversation]:
-    """Draw `count` conversations of a partition, no two in which the user says the same.
+    """The first `count` conversations that `draw_conversations` gives; raises DataError like it."""
+    return list(islice(draw_conversations(world, seed, partition, purpose), count))
 
-    Different purposes draw differently from one seed, so that demonstrations are not the tasks over again.
-    Raises DataError where the partition has not that many different ones.
+
+def draw_conversations(
+    world: World, seed: int, partition: Partition, purpose: str = "tasks", lengths: Lengths = usual_length
+) -> Iterator[Conversation]:
+    """Draw conversations of a partition without end, no two in which the user says the same.
+
+    Different purposes draw differently from one seed, so that demonstrations are not the tasks over again. Memory holds
+    16 bytes of what each one says. Raises DataError where the partition has no more different ones.
     """
     rng = random.Random(f"{purpose} {partition} {seed}")
     draw = Draw(rng, RESERVED if partition == "hard" else COMMON)
-    made: dict[str, Conversation] = {}
+    seen: set[bytes] = set()
     misses = 0
-    while len(made) < count:
-        conversation = _conversation(world, draw, partition)
-        misses = misses + 1 if conversation.key in made else 0
-        made.setdefault(conversation.key, conversation)
-        if misses > _MAX_TRIES:
-            raise DataError(f"the sample world has no {count} different {partition} conversations; ask for fewer")
-    return list(made.values())
+    while misses <= _MAX_TRIES:
+        conversation = _conversation(world, draw, partition, lengths)
+        key = digest(conversation.key)
+        misses = misses + 1 if key in seen else 0
+        if not misses:
+            seen.add(key)
+            yield conversation
+    raise DataError(f"the sample world has only {len(seen)} different {partition} conversations; ask for fewer")
 
 
-def _conversation(world: World, draw: Draw, partition: Partition) -> Conversation:
+def _conversation(world: World, draw: Draw, partition: Partition, lengths: Lengths) -> Conversation:
     rng = draw.rng
     domain = rng.choice(DOMAINS)
-    length = rng.choices([1, 2, 3], TURN_SHARES)[0]
+    length = lengths(rng)
     turns: list[SampleTurn] = []
     while len(turns) < length:
         if rng.random() < (SMALL_TALK_LATER if turns else SMALL_TALK_FIRST):

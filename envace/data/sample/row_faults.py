@@ -100,6 +100,22 @@ def _weights_off(record: Record, _: Record) -> bool:
     return item["weight"] >= 0.1
 
 
+def _schema_broken(record: Record, _: Record) -> bool:
+    parameters = record["tools"][0]["function"]["parameters"]
+    parameters["required"] = [*parameters.get("required", []), "unknown"]
+    return True
+
+
+def _dependence_circle(record: Record, _: Record) -> bool:
+    for items in record["checklists"][0]:
+        about_results = [item for item in items if item["focus_on"] == "tool.content"]
+        if len(about_results) > 1:
+            first, second = about_results[:2]
+            first["dependence"], second["dependence"] = [second["id"]], [first["id"]]
+            return True
+    return False
+
+
 ROW_FAULTS: tuple[RowFault, ...] = (
     RowFault("duplicate tool", 21, _tool_twice),
     RowFault("row repeated under another uuid", 35, _repeat_row),
@@ -113,8 +129,10 @@ ROW_FAULTS: tuple[RowFault, ...] = (
     RowFault("uuid used twice", 4, _repeat_uuid),
     RowFault("blank user message", 8, _blank_user_message),
     RowFault("think block not closed", 9, _think_block_open),
+    RowFault("required argument not declared", 22, _schema_broken),
+    RowFault("items depend on each other", 29, _dependence_circle),
 )
-"""In the order of their base rates in real corpora, most frequent first."""
+"""Used in turn. A new kind goes to the end, so that the rows that were spoiled before stay the same."""
 
 
 def spoil_rows(records: list[Record], share: float, seed: int) -> dict[int, RowFault]:

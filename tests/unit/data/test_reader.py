@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import envace.data.array_ends as array_ends
 import envace.data.text_stream as text_stream
-from envace.data.reader import RawRow, read_rows
+from envace.data.array_ends import EndFinder
+from envace.data.reader import RawRow, count_rows, read_rows
 from envace.errors import DataError
 
 JSON_VALUES = st.recursive(
@@ -47,6 +50,7 @@ def test_every_layout_gives_the_rows_that_were_written(
         read = list(read_rows(path))
     assert [row.value for row in read] == rows
     assert [row.index for row in read] == list(range(len(rows)))
+    assert count_rows(path) == len(rows)
 
 
 def _rows(tmp_path: Path, text: str, name: str = "rows.json") -> list[RawRow]:
@@ -76,6 +80,67 @@ def test_a_broken_row_is_named_and_the_others_are_read(tmp_path: Path, bad: str,
     assert (first.value, last.value) == ({"a": "[{"}, {"a": '"]'})
     assert broken.value is None and why in (broken.fault or "") and broken.place == "line 2"
     assert broken.text.strip() == bad
+
+
+def _end(text: str) -> int:
+    """Where an element ends, character by character."""
+    depth, in_string, is_escaped = 0, False, False
+    for index, mark in enumerate(text):
+        if is_escaped or (in_string and mark not in '"\\'):
+            is_escaped = False
+        elif mark == "\\":
+            is_escaped = True
+        elif mark == '"':
+            in_string = not in_string
+        elif mark in "[{":
+            depth += 1
+        elif mark in "]}" and depth:
+            depth -= 1
+        elif mark in ",]" and not depth:
+            return index
+    return -1
+
+
+@settings(max_examples=300)
+@given(
+    text=st.text('"\\[]{},aé😀', max_size=60), cuts=st.lists(st.integers(0, 60), max_size=4), short=st.integers(0, 9)
+)
+def test_an_element_ends_where_its_strings_and_brackets_say(text: str, cuts: list[int], short: int) -> None:
+    text = re.sub(r'\\+(?!["\\])', "", text)  # outside of strings it is no JSON, and escapes nothing but these two
+    finder, begin, found = EndFinder(), 0, -1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(array_ends, "_SHORT", short)
+        patch.setattr(array_ends, "_WINDOW", 1 + short)
+        for end in sorted({min(cut, len(text)) for cut in cuts} | {len(text)}):
+            found = finder.find(text[begin:end], 0)
+            if found >= 0:
+                found += begin
+                break
+            begin = end
+    assert found == _end(text)
+
+
+def test_what_closes_too_much_breaks_only_its_row(tmp_path: Path) -> None:
+    first, second, third = _rows(tmp_path, '[{"a": 1}}, {"a": 2]}, {"a": 3}]')
+    assert (first.text, second.text) == ('{"a": 1}}', '{"a": 2]}') and third.value == {"a": 3}
+    with pytest.raises(DataError, match="ends inside the array"):
+        _rows(tmp_path, '[{"a": 1}}')
+
+
+def test_rows_behind_a_broken_one_are_still_told_apart(tmp_path: Path) -> None:
+    rows = _rows(tmp_path, "[" + ",\n".join(['{"a": "],["}', '{"a": NaN}', '{"a" 1}', "", '{"a": "é"}'] * 4000) + "]")
+    assert [row.value for row in rows] == [{"a": "],["}, None, None, None, {"a": "é"}] * 4000
+    assert [row.place for row in rows] == [f"line {1 + index}" for index in range(20_000)]
+
+
+@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl", "rows.jsonl.gz"])
+def test_progress_ends_with_all_bytes(tmp_path: Path, name: str) -> None:
+    lines = '{"a": 1}\n' * 200_000
+    data = (lines if "jsonl" in name else "[" + ",".join(lines.split()) + "]").encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    told: list[tuple[int, int]] = []
+    assert count_rows(tmp_path / name, lambda done, total: told.append((done, total))) == 200_000
+    assert told[-1] == ((tmp_path / name).stat().st_size,) * 2 and told == sorted(told)
 
 
 def test_an_overlong_row_is_not_parsed(tmp_path: Path) -> None:

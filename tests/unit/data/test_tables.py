@@ -15,7 +15,8 @@ from envace.data.ids import safe_task_id
 from envace.data.sample import World, tool_spec
 from envace.data.sample.rows import sample_rows
 from envace.data.splits import LeakGuard, split_of
-from envace.data.tables import read_tasks, transition_rows, write_flat_tables, write_tasks
+from envace.data.tables import TABLES, transition_rows, write_tables
+from envace.data.task_reader import read_tasks
 from envace.errors import ContractError, DataError
 from envace.files import compact_json, sha256_file
 from envace.types import Task
@@ -54,24 +55,24 @@ def test_odd_white_space_around_reasoning_survives(rows: list[RawRow], tmp_path:
     row = json.loads(compact_json(rows[0]))
     row["messages"][1]["content"] = " <think>so</think>\t" + row["messages"][1]["content"].split("</think>")[1]
     task = to_task(row, "train", [], "here")
-    write_tasks(tmp_path / "tasks.parquet", [task])
+    write_tables(tmp_path, [task])
     (read,) = read_tasks(tmp_path / "tasks.parquet")
     assert read == task and raw_contents(read)[1] == row["messages"][1]["content"]
 
 
 def test_tasks_come_back_from_parquet_as_they_were(tasks: list[Task], tmp_path: Path) -> None:
     path = tmp_path / "tasks.parquet"
-    write_tasks(path, tasks)
+    write_tables(tmp_path, tasks)
     assert read_tasks(path) == sorted(tasks, key=lambda task: task.task_id)
-    assert read_tasks(path, split="train") == read_tasks(path) and read_tasks(path, split="hard") == []
+    assert read_tasks(path, splits=("train",)) == read_tasks(path) and read_tasks(path, splits=("hard",)) == []
 
 
 def test_the_same_tasks_in_any_order_give_the_same_bytes(tasks: list[Task], tmp_path: Path) -> None:
     for name, given_tasks in (("a", tasks), ("b", tasks[::-1])):
-        write_tasks(tmp_path / name / "tasks.parquet", given_tasks)
-        write_flat_tables(tmp_path / name, given_tasks)
-    for name in ("tasks", "transitions", "criteria", "tools"):
-        assert sha256_file(tmp_path / "a" / f"{name}.parquet") == sha256_file(tmp_path / "b" / f"{name}.parquet")
+        write_tables(tmp_path / name, given_tasks)
+    for name in TABLES:
+        assert sha256_file(tmp_path / "a" / name) == sha256_file(tmp_path / "b" / name)
+    assert {path.name for path in (tmp_path / "a").iterdir()} == set(TABLES)
 
 
 def test_tool_schemas_with_disjoint_keys_are_byte_equal_after_parquet(tasks: list[Task], tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ def test_tool_schemas_with_disjoint_keys_are_byte_equal_after_parquet(tasks: lis
     for task, schema in zip(tasks, schemas, strict=False):
         tool = task.tools[0].model_copy(update={"parameters_schema": compact_json(schema)})
         made.append(task.model_copy(update={"tools": [tool]}))
-    write_tasks(tmp_path / "tasks.parquet", made)
+    write_tables(tmp_path, made)
     read = {
         task.task_id: task.tools[0].openai()["function"]["parameters"]
         for task in read_tasks(tmp_path / "tasks.parquet")
@@ -97,7 +98,7 @@ def test_optional_parts_may_be_missing(rows: list[RawRow], tmp_path: Path) -> No
     row = {key: value for key, value in rows[0].items() if key not in ("outcome", "world")}
     row["messages"] = [{"role": "system", "content": "Be brief.", "tool_calls": []}, *row["messages"]]
     task = to_task(row, "train", [], "here")
-    write_tasks(tmp_path / "tasks.parquet", [task])
+    write_tables(tmp_path, [task])
     (read,) = read_tasks(tmp_path / "tasks.parquet")
     assert read == task and read.system_prompt == "Be brief." and read.outcome is None and read.world is None
 
@@ -116,10 +117,9 @@ def test_transitions_hold_every_recorded_call(tasks: list[Task]) -> None:
 
 def test_ids_that_stand_twice_and_unreadable_tables_are_refused(tasks: list[Task], tmp_path: Path) -> None:
     with pytest.raises(DataError, match="twice"):
-        write_tasks(tmp_path / "tasks.parquet", [tasks[0], tasks[0]])
-    assert not (tmp_path / "tasks.parquet").exists()
+        write_tables(tmp_path, [tasks[0], tasks[0]])
     with pytest.raises(DataError, match="run the stage prepare_data"):
-        read_tasks(tmp_path / "tasks.parquet")
+        read_tasks(tmp_path / "none.parquet")
     (tmp_path / "tasks.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match="not a readable Parquet file"):
         read_tasks(tmp_path / "tasks.parquet")
@@ -143,7 +143,7 @@ def test_shares_are_carved_out_of_the_training_file_only(rows: list[RawRow]) -> 
 
 def test_a_conversation_in_two_splits_is_refused(rows: list[RawRow]) -> None:
     guard = LeakGuard()
-    guard.check(rows[0], "train", "train.jsonl line 1")
-    guard.check(rows[0], "train", "train.jsonl line 2")
+    guard.check(rows[0], "train", "train.jsonl", 1)
+    guard.check(rows[0], "train", "train.jsonl", 2)
     with pytest.raises(ContractError, match="same user messages"):
-        guard.check({**rows[0], "tools": rows[1]["tools"]}, "heldout", "heldout.jsonl line 1")
+        guard.check({**rows[0], "tools": rows[1]["tools"]}, "heldout", "heldout.jsonl", 1)

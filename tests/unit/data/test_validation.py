@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from envace.config import Params, ValidateDataParams
+from envace.data.checks import Violation
 from envace.data.sample import World
 from envace.data.sample.rows import sample_rows
 from envace.data.validation import Validation, validate_files
+from envace.data.violation_table import read_violations
 
 RawRow = dict[str, Any]
 
@@ -31,10 +33,14 @@ def bounds(params: Params) -> ValidateDataParams:
 def _validate(folder: Path, bounds: ValidateDataParams, **files: list[RawRow] | str) -> Validation:
     paths = {}
     for name, rows in files.items():
-        paths[name] = folder / f"{name}.jsonl"
+        paths[name] = [folder / f"{name}.jsonl"]
         text = rows if isinstance(rows, str) else "".join(json.dumps(row) + "\n" for row in rows)
-        paths[name].write_text(text, encoding="utf-8")
-    return validate_files(paths, bounds, folder / "out")
+        paths[name][0].write_text(text, encoding="utf-8")
+    return validate_files(paths, bounds, folder / "out", {"source": "sample"})
+
+
+def _violations(folder: Path) -> list[Violation]:
+    return list(read_violations(folder / "out/violations.parquet"))
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -58,8 +64,8 @@ def test_rows_in_are_rows_kept_and_quarantined(tmp_path: Path, bounds: ValidateD
 def test_the_first_of_two_rows_is_kept(tmp_path: Path, bounds: ValidateDataParams, rows: list[RawRow]) -> None:
     same_id = {**rows[1], "uuid": rows[0]["uuid"]}
     same_task = {**rows[0], "uuid": rows[2]["uuid"].replace("-", "0")}
-    result = _validate(tmp_path, bounds, train=[rows[0], same_id, same_task], heldout=[{**rows[3], **same_id}])
-    found = {(v.file, v.row_index, v.check_id) for v in result.violations if v.severity == "R"}
+    _validate(tmp_path, bounds, train=[rows[0], same_id, same_task], heldout=[{**rows[3], **same_id}])
+    found = {(v.file, v.row_index, v.check_id) for v in _violations(tmp_path) if v.severity == "R"}
     assert found == {("train", 1, 4), ("train", 2, 35), ("heldout", 0, 4)}
 
 
@@ -106,8 +112,8 @@ def test_shares_are_not_judged_on_few_rows(tmp_path: Path, bounds: ValidateDataP
 
 def test_an_overlong_row_is_quarantined_unread(tmp_path: Path, bounds: ValidateDataParams, rows: list[RawRow]) -> None:
     long = json.dumps({**rows[0], "uuid": "x" * 2_000_000})
-    result = _validate(tmp_path, bounds, train=f"{long}\n{json.dumps(rows[1])}\n")
-    (violation,) = [v for v in result.violations if v.severity == "R"]
+    _validate(tmp_path, bounds, train=f"{long}\n{json.dumps(rows[1])}\n")
+    (violation,) = [v for v in _violations(tmp_path) if v.severity == "R"]
     assert (violation.check_id, violation.row_index) == (34, 0)
     assert len(_lines(tmp_path / "out/quarantine.jsonl")[0]["row_text"]) == 2000
 
@@ -128,9 +134,9 @@ def _public_record() -> Path:
 
 @pytest.mark.skipif(not _public_record().is_file(), reason="cm2_public_example.json is not here")
 def test_the_public_record_is_kept_with_its_three_flags(tmp_path: Path, bounds: ValidateDataParams) -> None:
-    result = validate_files({"train": _public_record()}, bounds, tmp_path)
+    result = validate_files({"train": [_public_record()]}, bounds, tmp_path / "out", {"source": "sample"})
     assert (result.files["train"].rows, result.files["train"].kept) == (1, 1)
-    found = {(v.check_id, v.severity, v.flag) for v in result.violations}
+    found = {(v.check_id, v.severity, v.flag) for v in _violations(tmp_path)}
     assert found == {
         (17, "W", "recorded_tool_error"),
         (18, "W", "error_contradicts_schema"),

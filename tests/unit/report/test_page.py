@@ -41,8 +41,8 @@ def project(finished_project: Callable[..., Path]) -> Path:
 def completed(folder: Path) -> Path:
     counts = {"rows": 400, "kept": 390, "flagged": 4, "quarantined": 10, "evidence": {"matched": 3}}
     checks = [{"id": 8, "field": "content", "rule": "is not blank"}]
-    kept_out = [{"row_index": 3, "reasons": [{"check": 8, "detail": "blank"}, {"check": 9, "detail": "unknown"}]}]
-    validation = {"files": {"train": counts, "heldout": {"rows": 120}}, "checks": checks, "quarantined": kept_out}
+    kept_out = {"8": 1, "9": 1}
+    validation = {"files": {"train": counts, "heldout": {"rows": 120}}, "checks": checks, "rejected_by": kept_out}
     write_json(folder / "reports/validation/validation.json", validation)
     write_json(folder / "data/prepared/manifest.json", {"splits": {"train": {"tasks": 351, "calls": 9}}})
     floors = [{"figure": "reward", "required": 0.08, "gained": 0.14, "holds": True}]

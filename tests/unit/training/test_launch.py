@@ -72,10 +72,11 @@ def verl(monkeypatch: pytest.MonkeyPatch) -> Verl:
 
 
 @pytest.fixture
-def start(tmp_path: Path, params: Params, sample_tasks: list[Task], verl: Verl) -> Callable[..., Path]:
+def start(
+    tmp_path: Path, params: Params, sample_tasks: list[Task], saved_policy: Path, verl: Verl
+) -> Callable[..., Path]:
     """Runs a training of five steps with a checkpoint every second one; gives the folder of its outputs."""
-    (tmp_path / "base").mkdir()
-    (tmp_path / "base" / "config.json").write_text("{}")
+    shutil.copytree(saved_policy, tmp_path / "base")
 
     def run(tasks: list[Task] | None = None, **changes: Any) -> Path:
         asked = {"steps": 5, "checkpoint_every": 2, "validate_every": 2, "tasks_per_step": 2} | changes
@@ -97,6 +98,8 @@ def test_a_run_brings_home_its_policy_and_reports_and_leaves_no_state(
     out = start()
     assert json.loads((out / "policy/config.json").read_text()) == {"step": 5}
     summary = json.loads((out / "reports/summary.json").read_text())
+    lengths = summary.pop("lengths")
+    assert lengths["left_out"] == [] and lengths["max_prompt_tokens"] == 512
     assert summary == {
         "steps": 5,
         "first_reward": 0.1,
@@ -179,7 +182,7 @@ def test_other_tasks_or_another_base_start_anew(
         if change == "tasks":
             start(sample_tasks[1:11])
         else:
-            (tmp_path / "base" / "config.json").write_text("{ }")
+            (tmp_path / "base" / "another.txt").write_text("{ }")
             start()
         assert verl.starts[-1] == (0, None)
 

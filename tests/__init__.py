@@ -1,0 +1,1 @@
+"""The tests, a package so that those of one subject can share helpers."""

@@ -1,0 +1,1 @@
+"""Tests of the data: reading, the contract, the sample, the tables."""
