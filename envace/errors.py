@@ -25,6 +25,10 @@ class EngineError(EnvaceError):
     """An inference engine failed or answered something impossible."""
 
 
+class EndpointError(EngineError):
+    """A model server could not be asked, or did not answer properly within the time allowed."""
+
+
 class TrainingError(EnvaceError):
     """The trainer could not start, resume or end as asked."""
 

@@ -196,6 +196,10 @@ class Output:
 
     `prompt_ids` and `token_ids` are exactly what the engine saw and sampled; every token of `token_ids` is the
     policy's own, so its mask is 1 throughout. `log_probs` has one natural-log probability for each sampled token.
+    `shared_tokens` counts the leading tokens of the prompt that an earlier output of the rollout had computed.
+
+    Over a chat endpoint there is only text: ids and log-probs are empty, and `engine_fields` holds the usage that the
+    endpoint reports. Such rollouts are for test-time rehearsal and are never trained on.
     """
 
     role: Role
@@ -206,6 +210,12 @@ class Output:
     text: str
     call: ToolCall | None = None
     engine_fields: dict[str, Any] = field(default_factory=dict)
+    shared_tokens: int = 0
+
+    @property
+    def is_trainable(self) -> bool:
+        """Whether what was sampled is known token by token."""
+        return bool(self.token_ids)
 
 
 @dataclass(slots=True)
@@ -221,17 +231,40 @@ class Observation:
 
 
 @dataclass(slots=True)
+class StepRecord:
+    """One finished act output as text, with what answered its calls.
+
+    `calls` are those that were sent, in order: none where the output could not be parsed, and not those behind a call
+    whose answer ended the rollout. `observations` has one entry for each call that was answered, in the same order.
+    """
+
+    reasoning: str
+    reply: str
+    calls: list[ToolCall] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class TurnRecord:
-    """What happened in one turn of a rollout, in order."""
+    """What happened in one turn of a rollout, in order. `reply` is the one that ended the turn, None before it."""
 
     turn_index: int
     user_message: str
-    calls: list[ToolCall] = field(default_factory=list)
-    observations: list[Observation] = field(default_factory=list)
+    steps: list[StepRecord] = field(default_factory=list)
     reply: str | None = None
     score: float = 0.0
     satisfied: bool = False
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """Every call sent in the turn, refused ones included."""
+        return [call for step in self.steps for call in step.calls]
+
+    @property
+    def observations(self) -> list[Observation]:
+        """Everything that answered a call, or a broken call block, in the turn."""
+        return [observation for step in self.steps for observation in step.observations]
 
 
 @dataclass(slots=True)

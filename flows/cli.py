@@ -11,6 +11,8 @@ from envace import __version__
 from envace.errors import ConfigError, EnvaceError
 from flows.data_commands import data_app
 from flows.drift_commands import accept, drift
+from flows.rollout_command import rollout_app
+from flows.serve_command import serve
 
 app = typer.Typer(
     help="EnvACE: trains LLM tool-use agents by world rehearsal and role-wise GRPO. Run it from the project's root.",
@@ -22,6 +24,8 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 data_app.command()(accept)
 data_app.command()(drift)
+app.add_typer(rollout_app, name="rollout")
+app.command()(serve)
 
 
 @app.callback(invoke_without_command=True)

@@ -15,7 +15,7 @@ from envace.config import Params, load_params
 from envace.files import write_json
 from envace.quiet import be_quiet
 from envace.rollout.records import rollout_row, write_rollouts
-from envace.types import Output, Role, Rollout, StopReason, ToolCall, TurnRecord
+from envace.types import Observation, Output, Role, Rollout, StepRecord, StopReason, ToolCall, TurnRecord
 
 ROOT = Path(__file__).resolve().parents[1]
 be_quiet()
@@ -106,7 +106,8 @@ def rollout(task: str, index: int, reward: float | None, text: str = "It is sunn
         Output(Role.REHEARSE, 0, [1] * 32, [2] * 5, [-0.2] * 5, '{"weather":"sunny"}'),
         Output(Role.ACT, 0, [1] * 40, [2] * 4, [-0.3] * 4, text),
     ]
-    turn = TurnRecord(0, "What is the weather in Łódź?", [call], [], text, reward or 0.0, reward == 1.0)
+    steps = [StepRecord("", "", [call], [Observation(call, outputs[1].text, "rehearsed")]), StepRecord("", text)]
+    turn = TurnRecord(0, "What is the weather in Łódź?", steps, text, reward or 0.0, reward == 1.0)
     reason = StopReason.COMPLETED if reward is not None else StopReason.ENGINE_FAILURE
     return Rollout(task, index, outputs, [turn], reason, reward, reward == 1.0)
 

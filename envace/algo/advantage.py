@@ -7,12 +7,14 @@ from typing import Literal
 
 import torch
 
+Labels = Sequence[str] | torch.Tensor
+
 
 def role_wise_advantages(
     rewards: torch.Tensor,
-    groups: Sequence[str],
-    roles: Sequence[str],
-    rollouts: Sequence[str],
+    groups: Labels,
+    roles: Labels,
+    rollouts: Labels,
     scorable: torch.Tensor,
     *,
     weighting: Literal["output", "rollout"] = "output",
@@ -24,7 +26,8 @@ def role_wise_advantages(
     Args:
         rewards: float tensor (N,), the reward of the rollout that each output belongs to. Ignored where not scorable;
             one that is no finite number counts as not scorable.
-        groups, roles, rollouts: N labels each: the task's group, the role, and the rollout of each output.
+        groups, roles, rollouts: N labels each: the task's group, the role, and the rollout of each output. Strings, or
+            an integer tensor (N,).
         scorable: bool tensor (N,). Outputs that are not scorable enter no baseline and get 0.
         weighting: "output" counts every output once, so a rollout with more outputs of a role weighs more (the paper);
             "rollout" counts every rollout once in each role.
@@ -35,37 +38,46 @@ def role_wise_advantages(
     """
     if not len(rewards) == len(groups) == len(roles) == len(rollouts) == len(scorable):
         raise ValueError("rewards, groups, roles, rollouts and scorable must have equal lengths")
-    if len(rewards) == 0:
-        return rewards.clone()
-    cell = _codes(list(zip(groups, roles, strict=True)))
-    member = _codes(list(zip(groups, roles, rollouts, strict=True)))
-    keep = scorable.to(torch.bool) & torch.isfinite(rewards)
-    value = torch.where(keep, rewards, torch.zeros_like(rewards)).to(torch.float64)
-    weight = keep.to(torch.float64)
+    advantages = torch.zeros_like(rewards)
+    kept = (scorable.to(torch.bool) & torch.isfinite(rewards)).nonzero()[:, 0]
+    if len(kept) == 0:
+        return advantages
+    value = rewards[kept].to(torch.float64)
+    cell = _pairs(_codes(groups), _codes(roles))[kept]
+    weight = torch.ones_like(value)
     if weighting == "rollout":
-        weight = weight / _sum_by(weight, member).clamp(min=1)[member]
-    total = _sum_by(weight, cell).clamp(min=torch.finfo(torch.float64).tiny)
-    mean = (_sum_by(weight * value, cell) / total)[cell]
-    centred = torch.where(keep, value - mean, torch.zeros_like(value))
+        member = _pairs(cell, _codes(rollouts)[kept])
+        weight = 1 / _sum_by(weight, member)[member]
+    total = _sum_by(weight, cell).clamp(min=torch.finfo(torch.float64).tiny)  # of a code that no row has: 0
+    mean = _sum_by(weight * value, cell) / total
     # Equal rewards must give exactly 0, not the rounding residue of their mean: a small std would blow it up.
-    centred = torch.where(_spread(value, keep, cell)[cell] > 0, centred, torch.zeros_like(centred))
+    one = torch.zeros_like(mean).index_copy_(0, cell, value)  # some reward of each cell
+    varies = _sum_by((value != one[cell]).to(torch.float64), cell) > 0
+    centred = value - torch.where(varies, mean, one)[cell]
     if normalize_std:
         variance = _sum_by(weight * centred**2, cell) / total
         centred = centred / variance.sqrt().clamp(min=std_floor)[cell]
-    return centred.to(rewards.dtype)
+    advantages[kept] = centred.to(rewards.dtype)
+    return advantages
 
 
-def _codes(labels: list[tuple[str, ...]]) -> torch.Tensor:
-    seen: dict[tuple[str, ...], int] = {}
-    return torch.tensor([seen.setdefault(label, len(seen)) for label in labels])
+def _codes(labels: Labels) -> torch.Tensor:
+    """Labels as integers from 0, equal for equal labels."""
+    if isinstance(labels, torch.Tensor):
+        return _compact(labels.long() - labels.long().min())
+    code = {label: index for index, label in enumerate(dict.fromkeys(labels))}
+    return torch.tensor([code[label] for label in labels])
+
+
+def _pairs(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """Codes of pairs of codes."""
+    return _compact(first * (int(second.max()) + 1) + second)
+
+
+def _compact(code: torch.Tensor) -> torch.Tensor:
+    """Codes that need a table little longer than themselves. Sorting is slow, so what is dense enough stays."""
+    return code if int(code.max()) < 4 * len(code) else code.unique(return_inverse=True)[1]
 
 
 def _sum_by(values: torch.Tensor, code: torch.Tensor) -> torch.Tensor:
     return torch.zeros(int(code.max()) + 1, dtype=values.dtype).index_add_(0, code, values)
-
-
-def _spread(value: torch.Tensor, keep: torch.Tensor, code: torch.Tensor) -> torch.Tensor:
-    size = int(code.max()) + 1
-    low = torch.full((size,), torch.inf, dtype=value.dtype).scatter_reduce(0, code[keep], value[keep], "amin")
-    high = torch.full((size,), -torch.inf, dtype=value.dtype).scatter_reduce(0, code[keep], value[keep], "amax")
-    return high - low

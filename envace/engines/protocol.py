@@ -8,7 +8,10 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """One generation. `session` names the rollout (engines may keep its prefix); `seed` fixes the sampled draws."""
+    """One generation. `session` names the rollout (engines may keep its prefix); `seed` fixes the sampled draws.
+
+    `deadline_s`: seconds the answer may take, waiting for a slot included; None leaves that to the caller.
+    """
 
     session: str
     prompt_ids: list[int]
@@ -16,6 +19,7 @@ class GenerationRequest:
     temperature: float
     top_p: float
     seed: int
+    deadline_s: float | None = None
 
 
 @dataclass(slots=True)

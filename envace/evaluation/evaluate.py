@@ -18,7 +18,10 @@ from envace.data.sample.environment import SampleEnvironment
 from envace.engines.load import LoadedPolicy, load_policy
 from envace.evaluation.fidelity import measure_fidelity
 from envace.evaluation.summary import summarise
+from envace.rewards.build import build_judge
+from envace.rewards.kind import reward_kind
 from envace.rollout.batch import unfold_all
+from envace.rollout.judging import can_score
 from envace.rollout.loop import RolloutSettings
 from envace.rollout.records import rollout_row
 from envace.types import Rollout, Task
@@ -62,11 +65,12 @@ def evaluate_policy(
     rollout: RolloutParams,
     reward: RewardParams,
 ) -> Evaluation:
-    """Evaluate the policy in `folder` on `tasks` (any splits). Tasks without a world or an outcome are left out of the
-    figures that need one, and those figures count what was used."""
+    """Evaluate the policy in `folder` on `tasks` (any splits). Tasks without a world, or without anything to score by,
+    are left out of the figures that need one, and those figures count what was used."""
     policy = load_policy(
         folder, max_slots=MAX_SLOTS, max_length=rollout.max_prompt_tokens + max(_longest_outputs(rollout))
     )
+    policy.layout.require(rollout.role_prompts)
     by_split: dict[str, list[Task]] = defaultdict(list)
     for task in tasks:
         by_split[task.split].append(task)
@@ -90,12 +94,14 @@ async def _evaluate_split(
     rows: list[dict[str, Any]],
 ) -> dict[str, Any]:
     worlds = {t.world.seed: SampleEnvironment(t.world.seed) for t in tasks if t.world}
-    scorable = [t for t in tasks if t.outcome is not None]
+    scorable = [t for t in tasks if can_score(reward, t)]
+    needs_judge = any(reward_kind(reward, t) == "checklist" for t in scorable)
+    judge = build_judge(reward.judge) if needs_judge else None
 
     async def run(environment: str, chosen: Sequence[Task]) -> dict[str, Any] | None:
         def settings(task: Task) -> RolloutSettings:
             world = worlds[task.world.seed] if environment == "true" and task.world else None
-            return RolloutSettings(rollout, reward, evaluation.seed, world)
+            return RolloutSettings(rollout, reward, evaluation.seed, world, judge)
 
         if not chosen:
             return None
@@ -110,17 +116,15 @@ async def _evaluate_split(
         rows.extend(rollout_row(r, policy=name, split=split, environment=environment) for r in rollouts)
         return summarise(rollouts)
 
-    return {
-        "true": await run("true", [t for t in scorable if t.world]),
-        "rehearsed": await run("rehearsed", scorable),
-        "fidelity": await measure_fidelity(
-            tasks,
-            engine=policy.engine,
-            layout=policy.layout,
-            max_prompt_tokens=rollout.max_prompt_tokens,
-            max_tokens=rollout.max_rehearse_tokens,
-        ),
-    }
+    try:
+        return {
+            "true": await run("true", [t for t in scorable if t.world]),
+            "rehearsed": await run("rehearsed", scorable),
+            "fidelity": await measure_fidelity(tasks, engine=policy.engine, layout=policy.layout, rollout=rollout),
+        }
+    finally:
+        if judge is not None:
+            await judge.close()
 
 
 def _longest_outputs(rollout: RolloutParams) -> tuple[int, int]:

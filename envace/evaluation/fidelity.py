@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from envace.chat.layout import ChatLayout, render_calls
+from envace.chat.history import TokenHistory
+from envace.chat.layout import ChatLayout
 from envace.chat.parser import parse_response
+from envace.config import RolloutParams
 from envace.engines.protocol import GenerationRequest, TokenEngine
 from envace.files import canonical_json
+from envace.rollout.asking import Ask, note_for
 from envace.types import Task, ToolCall
 
 
@@ -25,37 +28,44 @@ class Transition:
     recorded: Any
 
 
-def transitions(task: Task, layout: ChatLayout) -> list[Transition]:
-    """Every recorded call of a task, each after the recorded (true) history before it."""
+def transitions(task: Task, layout: ChatLayout, rollout: RolloutParams) -> list[Transition]:
+    """Every recorded call of a task, each after the recorded (true) history before it, prompted as in a rollout.
+
+    Recorded results are never shown (`grounding` none): they are what is asked for.
+    """
     found: list[Transition] = []
-    history: list[int] = []
+    rollout = rollout.model_copy(update={"grounding": "none"})
+    history = TokenHistory(layout, rollout.keep_reasoning, rollout.role_prompts)
     for turn in task.turns:
-        opening = layout.opening(task) if turn.turn_index == 0 else layout.user(turn.user_message)
-        history = history + opening
+        if turn.turn_index == 0:
+            history.open(task)
+        else:
+            history.user(turn.user_message)
         for step in turn.reference_steps:
-            written = step.reply + render_calls(step.tool_calls)
-            history = history + layout.act_header + layout.closed(layout.encode_output(written))
-            for call, result in zip(step.tool_calls, step.tool_results, strict=True):
-                recorded = json.loads(result.content)
-                prompt = history + layout.rehearse_header
-                found.append(Transition(f"{task.task_id}", prompt, call, recorded))
-                history = history + layout.observation(result.content)
+            history.act(layout.encode_output(layout.written(step.reply, step.tool_calls)), [])
+            for position, (call, result) in enumerate(zip(step.tool_calls, step.tool_results, strict=True)):
+                ask = Ask(turn.turn_index, tuple(step.tool_calls), position, sees_results=True)
+                prompt = history.rehearse_prompt(note_for(rollout, task, ask), with_results=True)
+                found.append(Transition(f"{task.task_id}", prompt, call, json.loads(result.content)))
+                history.result(result.content)
     return found
 
 
 async def measure_fidelity(
-    tasks: Sequence[Task], *, engine: TokenEngine, layout: ChatLayout, max_prompt_tokens: int, max_tokens: int
+    tasks: Sequence[Task], *, engine: TokenEngine, layout: ChatLayout, rollout: RolloutParams
 ) -> dict[str, float | int | None]:
     """Greedy rehearsals of all recorded transitions against the recorded results.
 
-    too_long: transitions left out because their prompt has more than `max_prompt_tokens`. Of the others:
+    too_long: transitions left out because their prompt has more than `rollout.max_prompt_tokens`. Of the others:
     parses: share that are JSON. exact: share that are equal. key_f1: F1 of the key sets. leaf_f1: F1 of (path, value)
     leaves. error_agreement: share that agree whether it is an error. error_recall: share of recorded errors that are
     rehearsed as errors (None where none is recorded); apart, since an optimistic rehearser hides in the agreement.
     """
-    found = [c for task in tasks for c in transitions(task, layout)]
-    cases = [c for c in found if len(c.prompt_ids) <= max_prompt_tokens]
-    requests = [GenerationRequest(c.session, c.prompt_ids, max_tokens, 0.0, 1.0, seed=0) for c in cases]
+    found = [c for task in tasks for c in transitions(task, layout, rollout)]
+    cases = [c for c in found if len(c.prompt_ids) <= rollout.max_prompt_tokens]
+    requests = [
+        GenerationRequest(c.session, c.prompt_ids, rollout.max_rehearse_tokens, 0.0, 1.0, seed=0) for c in cases
+    ]
     sampled = await asyncio.gather(*(engine.generate(r) for r in requests))
     texts = [layout.text(s.token_ids) if layout.finished(s.token_ids) else "" for s in sampled]
     figures = compare([parse_response(t) for t in texts], [c.recorded for c in cases])

@@ -34,12 +34,19 @@ def summarise(rollouts: Sequence[Rollout]) -> dict[str, float | int | None]:
         "unscorable": len(rollouts) - len(scored),
         "rehearsals": len(rehearsals),
         "malformed_share": _round(fmean([is_malformed(o) for o in rehearsals])) if rehearsals else None,
+        "shared_prefix_share": _shared_prefix(rehearsals),
     }
 
 
 def is_malformed(output: Output) -> bool:
     """Whether a rehearsed response is no JSON object or array (a truncated one is not either)."""
     return parse_response(output.text) is None
+
+
+def _shared_prefix(rehearsals: Sequence[Output]) -> float | None:
+    """Share of the rehearse prompts' tokens that an engine's prefix cache has from the rollout's earlier outputs."""
+    total = sum(len(o.prompt_ids) for o in rehearsals)
+    return _round(sum(o.shared_tokens for o in rehearsals) / total) if total else None
 
 
 def _mean_and_error(values: list[float]) -> tuple[float | None, float | None]:

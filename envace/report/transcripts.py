@@ -42,7 +42,7 @@ def script(row: Row) -> Iterator[Line]:
     """Everything said in a rollout, in order."""
     for index, turn in enumerate(row["turns"]):
         yield Line("user", visible(turn["user"]))
-        waiting = list(turn["observations"])
+        waiting = [observation for step in turn["steps"] for observation in step["observations"]]
         for output in (o for o in row["outputs"] if o["turn_index"] == index):
             yield from _answered_otherwise(waiting)
             yield Line(output["role"], visible(output["text"]))

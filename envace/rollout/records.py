@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from envace.files import atomic_path, compact_json
-from envace.types import Rollout
+from envace.types import Output, Rollout, StepRecord
 
 
 def rollout_row(rollout: Rollout, **labels: str | int) -> dict[str, Any]:
@@ -17,11 +17,11 @@ def rollout_row(rollout: Rollout, **labels: str | int) -> dict[str, Any]:
     turns = [
         {
             "user": t.user_message,
-            "calls": [{"name": c.tool_name, "arguments": json.loads(c.arguments)} for c in t.calls],
-            "observations": [{"source": o.source, "content": o.content} for o in t.observations],
+            "steps": [_step(s) for s in t.steps],
             "reply": t.reply,
             "score": t.score,
             "satisfied": t.satisfied,
+            "verdicts": {criterion: verdict.value for criterion, verdict in t.verdicts.items()},
         }
         for t in rollout.turns
     ]
@@ -30,8 +30,7 @@ def rollout_row(rollout: Rollout, **labels: str | int) -> dict[str, Any]:
             "role": o.role.value,
             "turn_index": o.turn_index,
             "text": o.text,
-            "prompt_tokens": len(o.prompt_ids),
-            "tokens": len(o.token_ids),
+            **_tokens(o),
         }
         for o in rollout.outputs
     ]
@@ -70,6 +69,24 @@ def read_rollouts(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def _step(step: StepRecord) -> dict[str, Any]:
+    return {
+        "reasoning": step.reasoning,
+        "reply": step.reply,
+        "calls": [{"name": c.tool_name, "arguments": json.loads(c.arguments)} for c in step.calls],
+        "observations": [{"source": o.source, "content": o.content} for o in step.observations],
+    }
+
+
+def _tokens(output: Output) -> dict[str, int | None]:
+    if output.is_trainable:
+        counts = (len(output.prompt_ids), len(output.token_ids), output.shared_tokens)
+    else:  # of a chat endpoint: what it says, where it says something
+        usage = output.engine_fields
+        counts = (usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0), None)
+    return dict(zip(("prompt_tokens", "tokens", "shared_tokens"), counts, strict=True))
+
+
 def _schema(labels: Sequence[str]) -> Any:
     import pyarrow as pa
 
@@ -80,6 +97,7 @@ def _schema(labels: Sequence[str]) -> Any:
             ("text", pa.string()),
             ("prompt_tokens", pa.int32()),
             ("tokens", pa.int32()),
+            ("shared_tokens", pa.int32()),
         ]
     )
     return pa.schema(

@@ -9,8 +9,12 @@ from typing import Any
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
 
 from envace.chat.layout import ChatLayout
+from envace.config import JudgeParams
 from envace.data.sample.environment import SampleEnvironment
 from envace.engines.protocol import Generation, GenerationRequest
+from envace.rewards.build import build_judge
+from envace.rewards.kind import reward_kind
+from envace.rewards.protocol import BuiltJudge
 from envace.rollout.loop import RolloutSettings, unfold
 from envace.rollout.records import rollout_row
 from envace.training.labels import PADDING_ROLE
@@ -63,6 +67,9 @@ class EnvaceAgentLoop(AgentLoopBase):
                 reward=settings.reward,
                 seed=f"{settings.seed}/{info['phase']}/{step if training else 'fixed'}",
                 environment=None if training or task.world is None else _environment(task.world.seed),
+                judge=_judge(settings.reward.judge.model_dump_json())
+                if reward_kind(settings.reward, task) == "checklist"
+                else None,
             ),
         )
         record = json.dumps(rollout_row(rollout, step=step, phase=info["phase"]))
@@ -119,6 +126,12 @@ def _settings(text: str) -> RunSettings:
 @lru_cache(maxsize=2)
 def _layout(tokenizer: Any) -> ChatLayout:
     return ChatLayout(tokenizer)
+
+
+@lru_cache(maxsize=1)
+def _judge(params: str) -> BuiltJudge:
+    """One judge a process, so that its verdicts, its connections and its circuit breaker are shared."""
+    return build_judge(JudgeParams.model_validate_json(params))
 
 
 @lru_cache(maxsize=8)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
 from envace.chat.parser import parse_response
+from envace.rewards.health import unknown_fraction
+from envace.rollout.prefixes import shared_prefix_shares
 from envace.training.labels import LabelledBatch
-from envace.types import Role, StopReason
+from envace.types import Role, StopReason, Verdict
 
 
 def rollout_metrics(records: Sequence[dict[str, Any]], prefix: str = "") -> dict[str, float]:
@@ -30,9 +33,17 @@ def rollout_metrics(records: Sequence[dict[str, Any]], prefix: str = "") -> dict
     rehearsals = [o for o in outputs if o["role"] == Role.REHEARSE.value]
     if rehearsals:
         metrics["rehearse/malformed_share"] = fmean(float(parse_response(o["text"]) is None) for o in rehearsals)
+    metrics |= shared_prefix_shares(outputs, "engine/")
+    if (unknown := unknown_fraction(_verdicts(records))) is not None:
+        metrics["judge/unknown_fraction"] = unknown
     stops = Counter(r["stop_reason"] for r in records)
     metrics.update({f"stop/{reason.value}": stops[reason.value] / len(records) for reason in StopReason})
     return {prefix + name: round(float(value), 6) for name, value in metrics.items()}
+
+
+def _verdicts(records: Sequence[dict[str, Any]]) -> Iterator[dict[str, Verdict]]:
+    for turn in (turn for record in records for turn in json.loads(record["turns"])):
+        yield {criterion: Verdict(verdict) for criterion, verdict in turn["verdicts"].items()}
 
 
 def advantage_metrics(batch: LabelledBatch) -> dict[str, float]:

@@ -52,6 +52,41 @@ def layout(tokenizer: Any) -> ChatLayout:
 
 
 @pytest.fixture(scope="session")
+def qwen_tokenizer(demonstrations: list[Demonstration]) -> Any:
+    """A tokenizer that splits text as Qwen's does, learned on the sample, with a template that behaves as Qwen3's."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    words = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(words), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    bpe.decoder = decoders.ByteLevel()
+    tags = [f"<{slash}{name}>" for name in ("think", "tool_call", "tool_response") for slash in ("", "/")]
+    trainer = trainers.BpeTrainer(
+        vocab_size=700,
+        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>", *tags],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    texts = [f"{turn.reply}\n\n{results}\n" for d in demonstrations for turn in d.act for results in turn.steps]
+    bpe.train_from_iterator(texts, trainer)
+    fast: Any = PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    fast.chat_template = Path(__file__).with_name("qwen_like.jinja").read_text(encoding="utf-8")
+    return fast
+
+
+@pytest.fixture(scope="session")
+def qwen_layout(qwen_tokenizer: Any) -> ChatLayout:
+    """The chat layout of that tokenizer."""
+    return ChatLayout(qwen_tokenizer)
+
+
+@pytest.fixture(scope="session")
 def random_model(tokenizer: Any) -> Callable[..., Any]:
     """Makes a Qwen3 of random weights for that tokenizer; the same seed gives the same weights."""
     from envace.training.base_model.model import build_model

@@ -17,11 +17,14 @@ FENCES = {
     "great_expectations": ("envace/data/expectations.py",),
     "verl": ("envace/training/",),
     "ray": ("envace/training/",),
+    "starlette": ("envace/serving/",),
+    "uvicorn": ("envace/serving/",),
+    "vllm": (),  # only ever a command
     "dvc": (),  # only ever a command, and that in one file
 }
 WITHOUT_TORCH = (
     *(f"envace/{name}.py" for name in ("types", "config", "errors", "files", "stage", "locks", "processes", "quiet")),
-    *(f"envace/{name}/" for name in ("tools", "rewards", "rehearsal", "data", "report")),
+    *(f"envace/{name}/" for name in ("tools", "rewards", "rehearsal", "data", "report", "endpoints", "serving")),
     *("envace/chat/parser.py", "flows/", "pipeline_steps/"),
 )
 RUNS_DVC = "flows/dvc.py"
@@ -131,6 +134,8 @@ GOOD = '"""Doc."""\n'
         ("envace/data/a.py", GOOD + "def f():\n    import great_expectations as gx", "great_expectations is not"),
         ("flows/a.py", GOOD + "def f():\n    from mlflow import MlflowClient", "mlflow is not allowed"),
         ("envace/rollout/a.py", GOOD + "def f():\n    import verl.utils", "verl is not allowed"),
+        ("flows/a.py", GOOD + "def f():\n    import uvicorn", "uvicorn is not allowed"),
+        ("envace/serving/a.py", GOOD + "def f():\n    import torch", "torch is not allowed"),
         ("flows/dvc.py", GOOD + "import dvc.repo", "dvc is not allowed"),
         ("flows/a.py", GOOD + "import sys\nc = [sys.executable, '-m', 'dvc', 'repro']", "only flows/dvc.py runs dvc"),
         ("envace/rewards/a.py", GOOD + "def f():\n    import torch", "torch is not allowed"),

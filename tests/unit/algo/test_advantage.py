@@ -212,3 +212,34 @@ def test_a_step_without_anything_scorable_is_all_zero() -> None:
     rows = [Row("g", "act", "r0", 1.0, False), Row("g", "act", "r1", 0.0, False)]
     for weighting in WEIGHTINGS:
         assert advantages(rows, weighting, normalize_std=True) == [0.0, 0.0]
+
+
+@given(batches(), st.sampled_from(WEIGHTINGS), st.sampled_from([torch.int8, torch.int32, torch.int64]), st.booleans())
+def test_labels_may_be_integers_of_any_kind_dense_or_not(
+    rows: list[Row], weighting: Weighting, dtype: torch.dtype, sparse: bool
+) -> None:
+    """Negative, far apart and narrow integers stand for the same labels as names do."""
+    if not rows:
+        return
+
+    def numbers(labels: list[str]) -> torch.Tensor:
+        known = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+        if sparse and dtype is not torch.int8:
+            known = {label: (-1) ** i * 10**8 * i for label, i in known.items()}
+        return torch.tensor([known[label] for label in labels], dtype=dtype)
+
+    found = role_wise_advantages(
+        torch.tensor([r.reward for r in rows], dtype=torch.float64),
+        numbers([r.group for r in rows]),
+        numbers([r.role for r in rows]),
+        numbers([r.rollout for r in rows]),
+        torch.tensor([r.scorable for r in rows]),
+        weighting=weighting,
+    )
+    assert found.tolist() == pytest.approx(advantages(rows, weighting), abs=1e-12)
+
+
+def test_two_fields_of_labels_never_run_into_each_other() -> None:
+    groups, roles = torch.tensor([0, 1, 0, 1]), torch.tensor([2, 0, 2, 0])
+    found = role_wise_advantages(torch.tensor([1.0, 5.0, 0.0, 3.0]), groups, roles, torch.arange(4), torch.ones(4))
+    assert found.tolist() == [0.5, 1.0, -0.5, -1.0]

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from envace.chat.layout import ChatLayout, render_calls
 from envace.data.sample import Demonstration
-from envace.data.tables import read_tasks, write_tasks
+from envace.data.tables import write_tables
+from envace.data.task_reader import read_tasks
 from envace.errors import EngineError
 from envace.files import compact_json
 from envace.types import Step, Task, ToolCall, ToolSpec
@@ -131,7 +132,7 @@ def test_disjoint_tool_schemas_reach_the_prompt_byte_for_byte(tokenizer: Any, tm
         for i, s in enumerate(schemas)
     ]
     task = make_task(("Hello", [], [])).model_copy(update={"tools": tools})
-    write_tasks(tmp_path / "tasks.parquet", [task])
+    write_tables(tmp_path, [task])
     (stored,) = read_tasks(tmp_path / "tasks.parquet")
     other = copy.deepcopy(tokenizer)
     schema_lines = "{% for t in tools or [] %}{{ t.function.parameters | tojson }}\n{% endfor %}"

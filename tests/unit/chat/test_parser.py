@@ -176,7 +176,8 @@ def test_a_call_after_reasoning_is_a_call() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "\n", "<think></think>"])
 def test_an_empty_output_is_an_empty_reply(text: str) -> None:
-    assert parse_act(text) == ActOutput()
+    output = parse_act(text)
+    assert (output.reasoning, output.reply, output.calls, output.error) == ("", "", [], None)
 
 
 @pytest.mark.parametrize("depth", [60, 150, 400, 900, 980, 990, 1000, 5000, 100_000])

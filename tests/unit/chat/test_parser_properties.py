@@ -30,6 +30,8 @@ calls = st.builds(
 
 
 def check(output: ActOutput) -> None:
+    ends = [i for span in output.thoughts for i in span]
+    assert ends == sorted(ends)
     assert output.error is None or isinstance(output.error, ToolCallError)
     assert not (output.error and output.calls)
     for call in output.calls:
@@ -62,6 +64,15 @@ def test_a_call_that_is_cut_never_runs(call: ToolCall, before: str, share: float
     assert output.calls == []
 
 
+def test_a_call_cut_at_any_byte_never_runs_even_where_the_output_has_ended() -> None:
+    arguments = {"city": "Łódź", "note": 'a "quoted" </tool_call> \\ 窓', "list": [{}, [None]]}
+    written = render_calls([ToolCall(tool_name="get_weather", arguments=compact_json(arguments))]).encode()
+    for end in range(len(written)):
+        output = parse_act(written[:end].decode("utf-8", "replace"))
+        check(output)
+        assert output.calls == []
+
+
 def test_ten_thousand_broken_outputs_never_raise_and_take_a_millisecond_at_most() -> None:
     rng = random.Random(0)
     arguments: dict[str, Any] = {"city": "Łódź", "list": [1, {"a": None}], "text": 'a "quoted" </tool_call> \\ text'}
@@ -83,7 +94,7 @@ def test_ten_thousand_broken_outputs_never_raise_and_take_a_millisecond_at_most(
             else:
                 written = written[: at + 1]
         start = time.perf_counter()
-        output = parse_act("".join(written))
+        output = parse_act("".join(written), opened=bool(rng.randrange(2)))
         seconds.append(time.perf_counter() - start)
         check(output)
     assert median(seconds) <= 1e-3

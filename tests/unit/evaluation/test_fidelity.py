@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envace.chat.layout import ChatLayout
+from envace.config import load_params
 from envace.engines.scripted import ScriptedEngine
 from envace.evaluation.fidelity import compare, measure_fidelity, transitions
 from envace.types import Role, Task
@@ -105,9 +107,13 @@ def recorded_results(task: Task) -> list[str]:
     return [r.content for t in task.turns for s in t.reference_steps for r in s.tool_results]
 
 
+ROLLOUT = load_params(Path(__file__).parents[3] / "params.yaml").rollout
+
+
 def measure(layout: ChatLayout, task: Task, script: list[str], limit: int = 2000) -> tuple[dict[str, Any], Any]:
     engine = ScriptedEngine(layout, script)
-    work = measure_fidelity([task], engine=engine, layout=layout, max_prompt_tokens=limit, max_tokens=60)
+    rollout = ROLLOUT.model_copy(update={"max_prompt_tokens": limit, "max_rehearse_tokens": 60})
+    work = measure_fidelity([task], engine=engine, layout=layout, rollout=rollout)
     return asyncio.run(work), engine
 
 
@@ -129,7 +135,7 @@ def test_transitions_stand_where_a_rollout_would_rehearse_them(
 ) -> None:
     for task in sample_tasks[:40]:
         rehearsals = [o for o in make_rollout(task).outputs if o.role is Role.REHEARSE]
-        found = transitions(task, layout)
+        found = transitions(task, layout, ROLLOUT)
         assert [t.prompt_ids for t in found] == [o.prompt_ids for o in rehearsals]
         assert [t.call.canonical for t in found] == [o.call.canonical for o in rehearsals]
 
@@ -144,7 +150,7 @@ def test_a_history_too_long_for_the_engine_is_left_out_and_counted(
     layout: ChatLayout, sample_tasks: list[Task]
 ) -> None:
     task = a_task_with_an_error(sample_tasks)
-    lengths = sorted(len(t.prompt_ids) for t in transitions(task, layout))
+    lengths = sorted(len(t.prompt_ids) for t in transitions(task, layout, ROLLOUT))
     found, engine = measure(layout, task, recorded_results(task), limit=lengths[0])
     assert found["count"] == 1 and found["too_long"] == len(lengths) - 1
     assert [len(r.prompt_ids) for r in engine.requests] == lengths[:1]

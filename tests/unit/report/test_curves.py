@@ -50,7 +50,7 @@ def test_nothing_at_all() -> None:
 
 def test_a_script_keeps_the_order_of_both_roles_and_of_other_answers() -> None:
     observations = [{"source": "code", "content": "refused"}, {"source": "rehearsed", "content": "r2"}]
-    turn = {"user": "hello", "observations": observations}
+    turn = {"user": "hello", "steps": [{"observations": observations}]}
     said = list(script(row(1, 1.0, roles=["act", "act", "rehearse", "act"], turns=[turn])))
     assert [(line.speaker, line.text) for line in said] == [
         ("user", "hello"),

@@ -46,22 +46,37 @@ def write() -> Callable[..., str]:
 
 @pytest.fixture(scope="session")
 def settings_with(params: Params) -> Callable[..., RolloutSettings]:
-    """Makes roomy settings; keywords change the rollout section, `environment` and `seed` are the settings' own."""
+    """Makes roomy settings; keywords change the rollout section, those of `make` are the settings' own.
 
-    def make(*, environment: Any = None, seed: int | str = 0, **changes: Any) -> RolloutSettings:
+    `reward` holds changes of the reward section, or is None for rollouts that are not scored.
+    """
+    nothing: dict[str, Any] = {}
+
+    def make(
+        *,
+        environment: Any = None,
+        seed: int | str = 0,
+        judge: Any = None,
+        reward: dict[str, Any] | None = nothing,
+        **changes: Any,
+    ) -> RolloutSettings:
         rollout = params.rollout.model_copy(update=ROOMY | changes)
-        return RolloutSettings(rollout, params.reward, seed, environment)
+        scoring = None if reward is None else params.reward.model_copy(update=reward)
+        return RolloutSettings(rollout, scoring, seed, environment, judge)
 
     return make
 
 
 @pytest.fixture(scope="session")
 def play(layout: ChatLayout, settings_with: Callable[..., RolloutSettings]) -> Callable[..., Rollout]:
-    """Unfolds a task with a script of texts, or with the engine given; keywords as of `settings_with`."""
+    """Unfolds a task with a script of texts, or with the engine given; `on` is another layout than the tiny policy's.
 
-    def run(task: Task, script: list[str] | TokenEngine, **changes: Any) -> Rollout:
-        engine = ScriptedEngine(layout, script) if isinstance(script, list) else script
-        return asyncio.run(unfold(task, 0, engine=engine, layout=layout, settings=settings_with(**changes)))
+    Further keywords as of `settings_with`.
+    """
+
+    def run(task: Task, script: list[str] | TokenEngine, *, on: ChatLayout = layout, **changes: Any) -> Rollout:
+        engine = ScriptedEngine(on, script) if isinstance(script, list) else script
+        return asyncio.run(unfold(task, 0, engine=engine, layout=on, settings=settings_with(**changes)))
 
     return run
 

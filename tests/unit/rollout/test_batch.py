@@ -87,7 +87,7 @@ def test_rows_of_rollouts_survive_the_table_whatever_their_order(run: Callable[.
     assert [r["reward"] for r in back] == [r.reward for r in rollouts]
     failed = back[3]
     assert failed["stop_reason"] == "engine_failure" and failed["reward"] is None and "boom" in failed["error"]
-    assert back[0]["turns"][0]["calls"] == [{"name": "get_weather", "arguments": {"city": "Łódź"}}]
+    assert back[0]["turns"][0]["steps"][0]["calls"] == [{"name": "get_weather", "arguments": {"city": "Łódź"}}]
     assert [o["role"] for o in back[0]["outputs"]] == ["act", "rehearse", "act"]
     first = rollouts[0].outputs[0]
     assert back[0]["outputs"][0]["prompt_tokens"] == len(first.prompt_ids) and first.role is Role.ACT

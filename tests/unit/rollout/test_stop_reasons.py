@@ -87,6 +87,27 @@ def test_an_act_output_cut_by_length_is_never_parsed_for_calls(
     assert rollout.outputs[0].text == write(WEATHER) and rollout.turns[0].calls == [] and rollout.reward == 0
 
 
+def test_a_valid_output_cut_at_any_byte_is_never_executed(
+    play: Play, layout: ChatLayout, make_task: Maker, write: Write
+) -> None:
+    class Cut:
+        """Gives what the policy had written of an output when its tokens ran out."""
+
+        def __init__(self, text: str) -> None:
+            self.ids = layout.encode_output(text)[:-1] or layout.encode_output("x")[:-1]
+
+        async def generate(self, request: GenerationRequest) -> Generation:
+            return Generation(self.ids, [0.0] * len(self.ids))
+
+    whole = "<think>\nI ask.\n</think>\n\nOne moment. " + write(WEATHER, WEATHER)
+    assert play(make_task(ASKED), [whole, SUNNY, SUNNY, "It is sunny."]).turns[0].calls
+    written = whole.encode()
+    for end in range(len(written) + 1):
+        rollout = play(make_task(ASKED), Cut(written[:end].decode("utf-8", "replace")))
+        assert rollout.stop_reason is StopReason.OUTPUT_TRUNCATED
+        assert rollout.turns[0].steps == [] and rollout.turns[0].calls == [] and len(rollout.outputs) == 1
+
+
 def test_a_policy_that_never_stops_is_truncated(play: Play, make_task: Maker) -> None:
     rollout = play(make_task(ASKED), ["and on " * 1000], max_act_tokens=30)
     assert rollout.stop_reason is StopReason.OUTPUT_TRUNCATED and len(rollout.outputs[0].token_ids) == 30

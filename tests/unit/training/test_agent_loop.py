@@ -17,7 +17,7 @@ from envace.engines.protocol import GenerationRequest
 from envace.engines.scripted import ScriptedEngine
 from envace.training.labels import PADDING_ROLE, RowLabel
 from envace.training.settings import run_settings
-from envace.types import Task, ToolCall
+from envace.types import Criterion, Evidence, Rubric, Task, ToolCall
 
 CALL = ToolCall(tool_name="get_weather", arguments='{"city": "Oslo"}')
 SCRIPT = [render_calls([CALL]), '{"weather": "sunny"}', "It is sunny."]
@@ -142,8 +142,48 @@ def test_validation_executes_the_tools_of_a_world_and_training_never_does(
     trained, _ = run(task, script)
     validated, _ = run(task, [script[0], "Done."], phase="validation")
     source = {
-        phase: json.loads(json.loads(rows[-1].extra_fields["record"])["turns"])[0]["observations"][0]
+        phase: json.loads(json.loads(rows[-1].extra_fields["record"])["turns"])[0]["steps"][0]["observations"][0]
         for phase, rows in (("train", trained), ("validation", validated))
     }
     assert source["train"] == {"source": "rehearsed", "content": '{"imagined": true}'}
     assert source["validation"] == {"source": "environment", "content": step.tool_results[0].content}
+
+
+def test_a_task_with_a_checklist_is_judged_by_the_one_judge_of_the_process(
+    run: Callable[..., Any], make_task: Callable[..., Task]
+) -> None:
+    from envace.training import agent_loop
+
+    agent_loop._judge.cache_clear()
+    fields: dict[str, Any] = {"target": "tool_call", "question": "", "failure_examples": [], "prerequisite_ids": []}
+    evidence = [Evidence(turn=0, step=0, source="tool_call", snippet=written("Oslo"))]
+    task = make_task(ASKED)
+    criterion = Criterion(
+        criterion_id="t0.c0",
+        turn_index=0,
+        pass_condition='There is a call of get_weather with arguments {"city": "Oslo"}',
+        evidence=evidence,
+        weight=1.0,
+        source_weight=1.0,
+        is_gating=True,
+        **fields,
+    )
+    task = task.model_copy(update={"outcome": None, "rubrics": [Rubric(variant_index=0, criteria=[criterion])]})
+    for _ in range(2):
+        rows, _ = run(task, SCRIPT)
+        record = json.loads(rows[-1].extra_fields["record"])
+        (turn,) = json.loads(record["turns"])
+        assert turn["verdicts"] == {"t0.c0": "pass"} and record["reward"] == 1.0
+        assert all(row.extra_fields["scorable"] and row.reward_score == 1.0 for row in rows)
+    unclear = criterion.model_copy(update={"pass_condition": "The assistant is polite."})
+    asked = task.model_copy(update={"rubrics": [Rubric(variant_index=0, criteria=[unclear])]})
+    rows, _ = run(asked, SCRIPT)
+    record = json.loads(rows[-1].extra_fields["record"])
+    assert (record["stop_reason"], record["reward"]) == ("judge_unavailable", None)
+    assert all(set(row.response_mask) == {0} for row in rows)
+    assert agent_loop._judge.cache_info().misses == 1
+
+
+def written(city: str) -> str:
+    """A call of the reference as evidence snippets hold it."""
+    return json.dumps({"name": "get_weather", "arguments": {"city": city}})

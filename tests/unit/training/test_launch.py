@@ -187,8 +187,17 @@ def test_other_tasks_or_another_base_start_anew(
         assert verl.starts[-1] == (0, None)
 
 
+def test_tasks_with_a_checklist_alone_are_trained_on(params: Params, sample_tasks: list[Task]) -> None:
+    from envace.training.launch import _scorable
+
+    tasks = [t.model_copy(update={"outcome": None}) for t in sample_tasks[:5]]
+    assert all(t.rubrics for t in tasks) and _scorable(params, tasks, "train") == tasks
+    verifiable = params.reward.model_copy(update={"kind": "verifiable"})
+    assert _scorable(params.model_copy(update={"reward": verifiable}), tasks, "train") == []
+
+
 def test_too_few_tasks_that_code_can_score_are_refused(start: Callable[..., Path], sample_tasks: list[Task]) -> None:
-    tasks = [t.model_copy(update={"outcome": None}) for t in sample_tasks[:9]] + [sample_tasks[9]]
+    tasks = [t.model_copy(update={"outcome": None, "rubrics": []}) for t in sample_tasks[:9]] + [sample_tasks[9]]
     with pytest.raises(DataError, match=r"1 training tasks.*tasks_per_step"):
         start(tasks)
 

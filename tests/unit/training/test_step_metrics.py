@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,10 +12,15 @@ from envace.types import StopReason
 
 
 def record(
-    reward: float | None, stop: str = "completed", outputs: list[tuple[str, str]] | None = None
+    reward: float | None,
+    stop: str = "completed",
+    outputs: list[tuple[str, str]] | None = None,
+    verdicts: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    written = [{"role": role, "text": text, "tokens": len(text)} for role, text in outputs or []]
-    return {"reward": reward, "success": reward == 1.0, "stop_reason": stop, "outputs": written}
+    counts = {"prompt_tokens": 40, "shared_tokens": 30}
+    written = [{"role": role, "text": text, "tokens": len(text), **counts} for role, text in outputs or []]
+    turns = json.dumps([{"verdicts": verdicts or {}}])
+    return {"reward": reward, "success": reward == 1.0, "stop_reason": stop, "outputs": written, "turns": turns}
 
 
 def test_means_are_over_scorable_rollouts_and_shares_over_all() -> None:
@@ -39,3 +45,17 @@ def test_what_has_nothing_to_average_is_left_out() -> None:
     assert "reward/mean" not in metrics and "rehearse/malformed_share" not in metrics
     assert metrics["unscorable_share"] == 1.0 and metrics["act/outputs"] == 0
     assert rollout_metrics([]) == {}
+
+
+def test_the_shared_prefix_is_a_share_of_the_prompt_tokens_of_a_role() -> None:
+    one = record(1.0, outputs=[("act", "a"), ("rehearse", "{}")])
+    one["outputs"][1] |= {"prompt_tokens": 120, "shared_tokens": 110}
+    metrics = rollout_metrics([one, record(1.0, outputs=[("rehearse", "{}")])])
+    assert metrics["engine/shared_prefix_share"] == (110 + 30) / (120 + 40)
+    assert metrics["engine/act_shared_prefix_share"] == 0.75
+
+
+def test_unknown_verdicts_are_a_share_of_all_verdicts() -> None:
+    made = [record(1.0, verdicts={"a": "pass", "b": "fail"}), record(None, verdicts={"a": "unknown", "b": "pass"})]
+    assert rollout_metrics(made)["judge/unknown_fraction"] == 0.25
+    assert "judge/unknown_fraction" not in rollout_metrics([record(1.0)])

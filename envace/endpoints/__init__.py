@@ -1,0 +1,1 @@
+"""Model servers behind an OpenAI-compatible address: which addresses are asked, and how patiently."""
