@@ -60,7 +60,7 @@ class TokenHistory:
     def act_prompt(self) -> list[int]:
         """What the act role continues: everything so far, and the header of an assistant message."""
         self._settle_results()
-        return self._before() + self._layout.act_header
+        return self._before(None, self._layout.act_header)
 
     def rehearse_prompt(self, note: str | None, *, with_results: bool) -> list[int]:
         """What the rehearse role continues for the next result of the latest act output.
@@ -70,14 +70,21 @@ class TokenHistory:
         tool message's, or with instructions an assistant message's. None of that end stays in the history.
         """
         layout, results = self._layout, self._results if with_results else []
-        shown = self._before(len(self._turn) - 1) + self._turn[-1].cut
         if self._role_prompts == "header" and note is None:
-            return shown + layout.results(results, open_ended=True)
-        header = layout.rehearse_header if self._role_prompts == "header" else layout.act_header
-        return shown + layout.results(results) + layout.user(note or "") + header
+            end = layout.results(results, open_ended=True)
+        else:
+            header = layout.rehearse_header if self._role_prompts == "header" else layout.act_header
+            end = layout.results(results) + layout.user(note or "") + header
+        return self._before(len(self._turn) - 1, self._turn[-1].cut, end)
 
-    def _before(self, count: int | None = None) -> list[int]:
-        return self._earlier + [i for message in self._turn[:count] for i in message.whole]
+    def _before(self, count: int | None, *ends: list[int]) -> list[int]:
+        """The earlier turns, the first `count` messages of this one (None: all), and the ends: copied once."""
+        ids = self._earlier.copy()
+        for message in self._turn[:count]:
+            ids += message.whole
+        for end in ends:
+            ids += end
+        return ids
 
     def _settle_results(self) -> None:
         if self._results:

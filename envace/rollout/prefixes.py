@@ -12,27 +12,31 @@ class ComputedPrefixes:
     """The sequences (prompt and output) of a rollout that an engine has been through."""
 
     def __init__(self) -> None:
-        self._sequences: list[list[int]] = []
+        self._sequences: list[tuple[list[int], list[int]]] = []
 
-    def add(self, ids: list[int]) -> None:
+    def add(self, prompt: list[int], output: list[int]) -> None:
         """Note a sequence whose generation has ended."""
-        self._sequences.append(ids)
+        self._sequences.append((prompt, output))
 
     def shared(self, prompt: list[int]) -> int:
         """How many leading tokens of `prompt` lead one of the sequences too. The last one counts like the others,
         although engines must run a prompt's last token again."""
         longest = 0
-        for earlier in reversed(self._sequences):
-            if earlier[: longest + 1] == prompt[: longest + 1]:
-                longest = _common(earlier, prompt, longest)
-            if longest == len(prompt):
-                break
+        for earlier, output in reversed(self._sequences):
+            # most sequences are the beginning of a later one: told apart by length, without comparing anything
+            if longest < min(len(prompt), len(earlier) + len(output)):
+                found = _common(earlier, prompt)
+                if found == len(earlier):
+                    found += _common(output, prompt[found : found + len(output)])
+                longest = max(longest, found)
         return longest
 
 
-def _common(a: Sequence[int], b: Sequence[int], known: int) -> int:
-    """Length of the common beginning, of which `known` tokens are known to be equal."""
-    low, high = known, min(len(a), len(b))
+def _common(a: Sequence[int], b: Sequence[int]) -> int:
+    """Length of the common beginning."""
+    low, high = 0, min(len(a), len(b))
+    if high == len(a) and a == b[:high]:
+        return high
     while low < high:
         middle = (low + high + 1) // 2
         if a[low:middle] == b[low:middle]:

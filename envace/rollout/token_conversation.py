@@ -92,7 +92,7 @@ class TokenConversation:
             raise EngineError("the engine gave no tokens, or not one log-probability for each")
         if not all(map(math.isfinite, sampled.log_probs)):
             raise EngineError("the engine gave a log-probability that is no finite number")
-        self._computed.add(prompt + sampled.token_ids)
+        self._computed.add(prompt, sampled.token_ids)
         return Output(
             role=role,
             turn_index=self._turn,

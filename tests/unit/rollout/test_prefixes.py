@@ -29,12 +29,12 @@ def common(a: list[int], b: list[int]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
-@given(st.lists(ids, max_size=6), ids)
-def test_the_longest_common_beginning_is_found(earlier: list[list[int]], prompt: list[int]) -> None:
+@given(st.lists(st.tuples(ids, ids), max_size=6), ids)
+def test_the_longest_common_beginning_is_found(earlier: list[tuple[list[int], list[int]]], prompt: list[int]) -> None:
     computed = ComputedPrefixes()
-    for sequence in earlier:
-        computed.add(sequence)
-    assert computed.shared(prompt) == max((common(sequence, prompt) for sequence in earlier), default=0)
+    for sequence, output in earlier:
+        computed.add(sequence, output)
+    assert computed.shared(prompt) == max((common(sequence + output, prompt) for sequence, output in earlier), default=0)
 
 
 def by_hand(rollout: Rollout) -> list[int]:
