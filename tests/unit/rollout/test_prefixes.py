@@ -34,7 +34,9 @@ def test_the_longest_common_beginning_is_found(earlier: list[tuple[list[int], li
     computed = ComputedPrefixes()
     for sequence, output in earlier:
         computed.add(sequence, output)
-    assert computed.shared(prompt) == max((common(sequence + output, prompt) for sequence, output in earlier), default=0)
+    assert computed.shared(prompt) == max(
+        (common(sequence + output, prompt) for sequence, output in earlier), default=0
+    )
 
 
 def by_hand(rollout: Rollout) -> list[int]:
