@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -53,9 +54,13 @@ def atomic_path(target: Path) -> Iterator[Path]:
     """Give a temporary path beside `target`; on success it replaces `target`, on any error it is removed.
 
     Works for a file and for a folder (the caller makes the folder). A reader sees the old or the new, never a part.
+    What a killed process has left of the same target is removed.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    holder = Path(tempfile.mkdtemp(prefix=f".{target.name}.part-", dir=target.parent))
+    for left in target.parent.glob(f".{glob.escape(target.name)}.part-*"):
+        if not _is_alive(left.name.rpartition(".part-")[2].split("-")[0]):
+            shutil.rmtree(left, ignore_errors=True)
+    holder = Path(tempfile.mkdtemp(prefix=f".{target.name}.part-{os.getpid()}-", dir=target.parent))
     part = holder / target.name
     try:
         yield part
@@ -64,6 +69,19 @@ def atomic_path(target: Path) -> Iterator[Path]:
         os.replace(part, target)
     finally:
         shutil.rmtree(holder, ignore_errors=True)
+
+
+def _is_alive(pid: str) -> bool:
+    """False where the process is known to be gone."""
+    if not pid.isdecimal():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def write_text(target: Path, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from envace.data.table_writer import TableWriter
 
 if TYPE_CHECKING:
-    from envace.data.preparation import PlacedRow
+    from envace.data.placing import PlacedRow
 
 SPLIT_TABLE = "splits.parquet"
 COLUMNS = ("task_id", "split", "file", "line")

@@ -1,4 +1,4 @@
-"""The prepared tables: tasks, and the flat views of them. The same tasks give the same bytes."""
+"""The prepared tables, written group by group. The same tasks in the same groups give the same bytes."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from types import TracebackType
 from typing import Any
 
 from envace.data.arrow_schemas import criteria_schema, tasks_schema, transitions_schema
-from envace.data.table_writer import TableWriter
+from envace.data.task_tables import TaskGroup, group_of
 from envace.data.tool_table import ToolTable
 from envace.errors import DataError
-from envace.files import canonical_json, sha256_text
 from envace.types import Task
 
 TABLES = ("tasks.parquet", "transitions.parquet", "criteria.parquet", "tools.parquet")
-TASKS_PER_GROUP = 500
+TASKS_PER_GROUP = 250
 
 
 class PreparedTables:
-    """Writes the four tables into a folder, task by task. Tasks must come in order of their ids."""
+    """Writes the four tables into a folder. Groups must come in order of their ids; each is a row group of its own."""
 
     def __init__(self, folder: Path) -> None:
+        import pyarrow.parquet as pq
+
         self._open = ExitStack()
-        self._tasks = self._open.enter_context(TableWriter(folder / TABLES[0], tasks_schema(), TASKS_PER_GROUP))
-        self._transitions = self._open.enter_context(TableWriter(folder / TABLES[1], transitions_schema()))
-        self._criteria = self._open.enter_context(TableWriter(folder / TABLES[2], criteria_schema()))
+        schemas = dict(zip(TABLES, (tasks_schema(), transitions_schema(), criteria_schema()), strict=False))
+        self._writers = {
+            name: self._open.enter_context(pq.ParquetWriter(folder / name, schema, compression="zstd"))
+            for name, schema in schemas.items()
+        }
         self._tools = self._open.enter_context(ToolTable(folder / TABLES[3]))
         self._last_id = ""
 
-    def add(self, task: Task) -> None:
-        """Append one task. Raises DataError for an id that stands twice."""
-        if task.task_id <= self._last_id:
-            raise DataError(f"the task id {task.task_id} stands twice; ids must be unique in all splits")
-        self._last_id = task.task_id
-        self._tasks.add(task.model_dump())
-        for row in transition_rows(task):
-            self._transitions.add(row)
-        for row in criterion_rows(task):
-            self._criteria.add(row)
-        self._tools.add(task.tools)
+    def add(self, group: TaskGroup) -> None:
+        """Append a group."""
+        if group.first_id <= self._last_id:
+            raise DataError(f"the task id {group.first_id} stands twice or out of order")
+        self._last_id = group.last_id
+        for name, writer in self._writers.items():
+            writer.write_batch(group.batches[name])
+        self._tools.add(group.tools)
 
     def __enter__(self) -> PreparedTables:
         return self
@@ -51,45 +51,16 @@ class PreparedTables:
 
 def write_tables(folder: Path, tasks: Iterable[Task]) -> None:
     """Write the four tables of tasks in any order into `folder`. Raises DataError for an id that stands twice."""
+    ordered = sorted(tasks, key=lambda task: task.task_id)
+    refuse_repeated_ids([task.task_id for task in ordered])
     folder.mkdir(parents=True, exist_ok=True)
     with PreparedTables(folder) as tables:
-        for task in sorted(tasks, key=lambda task: task.task_id):
-            tables.add(task)
+        for start in range(0, len(ordered), TASKS_PER_GROUP):
+            tables.add(group_of(ordered[start : start + TASKS_PER_GROUP]))
 
 
-def transition_rows(task: Task) -> list[dict[str, Any]]:
-    """One record for each recorded call of a task with its result."""
-    return [
-        {
-            "task_id": task.task_id,
-            "split": task.split,
-            "turn_index": turn.turn_index,
-            "step_index": step.step_index,
-            "call_index": index,
-            "tool_name": call.tool_name,
-            "arguments": call.arguments,
-            "arguments_sha256": sha256_text(canonical_json(call.parsed())),
-            "result": result.content,
-            "is_error": result.is_error,
-        }
-        for turn in task.turns
-        for step in turn.reference_steps
-        for index, (call, result) in enumerate(zip(step.tool_calls, step.tool_results, strict=True))
-    ]
-
-
-def criterion_rows(task: Task) -> list[dict[str, Any]]:
-    """One record for each criterion of each variant of a task."""
-    texts = ("criterion_id", "turn_index", "target", "question", "pass_condition")
-    keys = (*texts, "weight", "source_weight", "is_gating")
-    return [
-        {
-            "task_id": task.task_id,
-            "split": task.split,
-            "variant_index": rubric.variant_index,
-            **{key: getattr(criterion, key) for key in keys},
-            "prerequisites": len(criterion.prerequisite_ids),
-        }
-        for rubric in task.rubrics
-        for criterion in rubric.criteria
-    ]
+def refuse_repeated_ids(ordered: list[str]) -> None:
+    """Raises DataError for an id that stands twice in a sorted list."""
+    for one, other in zip(ordered, ordered[1:], strict=False):
+        if one == other:
+            raise DataError(f"the task id {one} stands twice; ids must be unique in all splits")

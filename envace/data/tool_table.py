@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from pathlib import Path
 from types import TracebackType
 
@@ -16,7 +17,7 @@ CREATE TABLE tools (key BLOB PRIMARY KEY, name TEXT, description TEXT, parameter
                     tasks INTEGER)
 """
 _ADD = """
-INSERT INTO tools VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT (key) DO UPDATE SET tasks = tasks + 1
+INSERT INTO tools VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET tasks = tasks + excluded.tasks
 """
 _ALL = """
 SELECT name, description, parameters_schema, schema_sha256, tasks FROM tools ORDER BY name, schema_sha256, description
@@ -33,8 +34,8 @@ class ToolTable:
         self._database.execute("PRAGMA synchronous=OFF")  # the file is thrown away in any case
         self._database.execute(_CREATE)
 
-    def add(self, tools: list[ToolSpec]) -> None:
-        """Count the tools of one task."""
+    def add(self, tools: Counter[ToolSpec]) -> None:
+        """Count the tools of some tasks."""
         rows = [
             (
                 digest(f"{tool.name}\0{tool.schema_sha256}\0{tool.description}"),
@@ -42,8 +43,9 @@ class ToolTable:
                 tool.description,
                 tool.parameters_schema,
                 tool.schema_sha256,
+                tasks,
             )
-            for tool in tools
+            for tool, tasks in tools.items()
         ]
         self._database.executemany(_ADD, rows)
 

@@ -48,6 +48,17 @@ def test_an_error_leaves_what_was_there(tmp_path: Path, error: type[BaseExceptio
     assert read_json(tmp_path / "file.json") == {"old": 1} and names(tmp_path) == ["file.json"]
 
 
+def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left, living = tmp_path / f".file.part-{gone.pid}-x", tmp_path / f".file.part-{os.getpid()}-x"
+    for folder in (left, living, tmp_path / ".other.part-1-x"):
+        folder.mkdir()
+        (folder / "half").write_text("half")
+    write_json(tmp_path / "file", 1)
+    assert not left.exists() and living.exists() and (tmp_path / ".other.part-1-x").exists()
+
+
 WRITER = """
 import sys
 from pathlib import Path
