@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -61,6 +62,6 @@ def write_tables(folder: Path, tasks: Iterable[Task]) -> None:
 
 def refuse_repeated_ids(ordered: list[str]) -> None:
     """Raises DataError for an id that stands twice in a sorted list."""
-    for one, other in zip(ordered, ordered[1:], strict=False):
+    for one, other in pairwise(ordered):
         if one == other:
             raise DataError(f"the task id {one} stands twice; ids must be unique in all splits")

@@ -16,8 +16,8 @@ from envace.data.sample import World, tool_spec
 from envace.data.sample.rows import sample_rows
 from envace.data.splits import LeakGuard, split_of
 from envace.data.tables import TABLES, write_tables
-from envace.data.task_tables import transition_rows
 from envace.data.task_reader import read_tasks
+from envace.data.task_tables import transition_rows
 from envace.errors import ContractError, DataError
 from envace.files import compact_json, sha256_file
 from envace.types import Task
