@@ -5,19 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from envace.errors import ConfigError
-
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0)]
-
-
-class Section(BaseModel):
-    """A part of params.yaml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from envace.params_basis import Count, Positive, SamplingParams, Section, Share
+from envace.params_basis import EndpointParams as EndpointParams
+from envace.params_training import TrainPolicyParams as TrainPolicyParams
+from envace.profiles import unfilled
 
 
 class SampleParams(Section):
@@ -124,9 +118,17 @@ class FaultyParams(CleanParams):
     result: Share
 
 
+class ModelHubParams(Section):
+    """A model in a Hugging Face repository, at a commit."""
+
+    repository: str | None
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None
+
+
 class BuildBaseModelParams(Section):
-    source: Literal["tiny", "folder"]
+    source: Literal["tiny", "folder", "hub"]
     path: str | None
+    hub: ModelHubParams
     seed: int
     architecture: ArchitectureParams
     demonstrations: Count
@@ -137,14 +139,10 @@ class BuildBaseModelParams(Section):
     def _needs_a_path(self) -> BuildBaseModelParams:
         if self.source == "folder" and not self.path:
             raise ValueError("source is 'folder', so path must name a checkpoint folder")
+        missing = [key for key in ("repository", "revision") if not getattr(self.hub, key)]
+        if self.source == "hub" and missing:
+            raise ValueError(f"source is 'hub', so hub.{' and hub.'.join(missing)} must be given")
         return self
-
-
-class SamplingParams(Section):
-    """How one role samples. Temperature 0 is greedy."""
-
-    temperature: Annotated[float, Field(ge=0)]
-    top_p: Annotated[float, Field(gt=0, le=1)]
 
 
 class RolloutParams(Section):
@@ -181,21 +179,6 @@ class RewardWeights(Section):
         return self
 
 
-class EndpointParams(Section):
-    """An OpenAI-compatible endpoint and how patient we are with it. The key is read from the variable `api_key_env`."""
-
-    base_url: str | None
-    model: str | None
-    api_key_env: str | None
-    allowed_hosts: list[str]
-    timeout_s: Positive
-    retries: Annotated[int, Field(ge=0, le=20)]
-    deadline_s: Positive
-    concurrency: Count
-    breaker_failures: Count
-    breaker_pause_s: Positive
-
-
 class JudgeParams(Section):
     """Who decides a checklist's criteria (method, section 3)."""
 
@@ -228,27 +211,6 @@ class AdvantageParams(Section):
     weighting: Literal["output", "rollout"]
     normalize_std: bool
     std_floor: Positive
-
-
-class TrainPolicyParams(Section):
-    method: Literal["envace"]
-    backend: Literal["cpu", "cuda"]
-    seed: int
-    steps: Count
-    tasks_per_step: Count
-    rollouts_per_task: Annotated[int, Field(ge=2)]
-    learning_rate: Positive
-    warmup_steps: Annotated[int, Field(ge=0)]
-    weight_decay: Annotated[float, Field(ge=0)]
-    clip_ratio: Positive
-    grad_clip: Positive
-    kl_coefficient: Annotated[float, Field(ge=0)]
-    entropy_coefficient: Annotated[float, Field(ge=0)]
-    validate_every: Count
-    validation_act: SamplingParams
-    checkpoint_every: Count
-    keep_checkpoints: Annotated[int, Field(ge=2)]
-    micro_batch_rows: Count
 
 
 class EvaluatePolicyParams(Section):
@@ -287,9 +249,12 @@ class Params(Section):
 
 
 def parse_params(raw: Any, where: str) -> Params:
-    """Check a decoded params file. Raises ConfigError with one line for every fault."""
+    """Check a decoded params file. Raises ConfigError with one line for every fault, or for every value to fill in."""
     if not isinstance(raw, dict):
         raise ConfigError(f"{where}: expected a mapping of sections, found {type(raw).__name__}")
+    if open_values := unfilled(raw):
+        lines = [f"  - {key}: {wanted}" for key, wanted in open_values.items()]
+        raise ConfigError(f"{where}: {len(lines)} value(s) to fill in\n" + "\n".join(lines))
     try:
         return Params.model_validate(raw)
     except ValidationError as error:
@@ -318,4 +283,6 @@ def _explain(error: Any) -> str:
         return f"{key}: unknown key; remove it or correct its spelling"
     if error["type"] == "missing":
         return f"{key}: missing; add it"
+    if isinstance(error["input"], dict):  # a rule about a whole section: its content would say nothing
+        return f"{key}: {error['msg'].removeprefix('Value error, ')}"
     return f"{key}: {error['msg']} (found {error['input']!r:.80})"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from envace.config import Params
 from envace.files import read_json, sha256_file
-
-_CHECKPOINT_SUFFIXES = (".json", ".safetensors", ".jinja", ".txt", ".model")
+from envace.training.base_model.checkpoint_files import allowed
 
 
 def source_changed(params: Params, root: Path = Path()) -> bool:
@@ -40,7 +39,7 @@ def checkpoint_changed(params: Params, root: Path = Path()) -> bool:
     given, copy = root / Path(build.path).expanduser(), root / "models" / "base"
     if not given.is_dir() or not copy.is_dir():
         return True
-    names = {p.name for p in given.iterdir() if p.suffix in _CHECKPOINT_SUFFIXES and p.is_file()}
+    names = set(allowed(p.name for p in given.iterdir() if p.is_file()))
     same, _, _ = filecmp.cmpfiles(given, copy, sorted(names), shallow=False)
     return set(same) != {p.name for p in copy.iterdir()} or set(same) != names
 

@@ -21,10 +21,12 @@ CANCEL = ToolCall(tool_name="cancel_order", arguments='{"order": "A17"}')
 REFUND = ToolCall(tool_name="refund", arguments='{"to": "Ana", "amount": 40}')
 DONE = "Order A17 is cancelled and 40 is refunded to Ana."
 
-OPENING = """\
-EnvACE trains a tool-using agent without any environment. One policy plays two roles: as ACT it calls tools and
-replies, as REHEARSE it imagines what the tools would answer. No tool is ever run. Below are four attempts (a group
-of K = 4 rollouts) at one task. The policy's texts are scripted, to be instructive; the loop around them is real."""
+OPENING = (
+    "EnvACE trains a tool-using agent without any environment, by world rehearsal: one policy plays two roles. As ACT "
+    "it calls tools and replies, as REHEARSE it imagines what the tools would answer. No tool is ever run. Both roles "
+    "are trained together by role-wise GRPO. Below are four attempts (a group of K = 4 rollouts) at one task. The "
+    "policy's texts are scripted, to be instructive; the loop around them is real."
+)
 
 
 def scripts() -> list[list[str]]:
@@ -46,7 +48,8 @@ LESSONS = [
     "All goes well: two calls, two true-to-life imagined answers, a reply with both facts.",
     "The REHEARSE role is too pessimistic: it imagines an error, ACT gives up, and the shared reward is low.",
     'ACT writes the amount as text. Code refuses the call ("CODE" answers it), ACT recovers, but forgets the 40.',
-    "ACT only thinks of a call, which is no call, and claims success. The gating criterion ends the rollout.",
+    "ACT only thinks of a call, which is no call, and claims success. A gating criterion is not met: the rollout ends "
+    "there, and had the task more turns, they would count 0.",
 ]
 
 
@@ -148,7 +151,7 @@ def main() -> None:
     """Print everything."""
     from envace.algo.recorded import group_figures
     from envace.quiet import be_quiet
-    from envace.report.terminal import number, print_group, print_rollout, terminal
+    from envace.report.terminal import number, print_group, print_meanings, print_rollout, terminal
     from envace.rollout.records import rollout_row
 
     be_quiet()
@@ -168,26 +171,25 @@ def main() -> None:
         print_rollout(console, row, figures=known, questions=questions)
         console.print(f"-> {lesson}\n")
 
-    console.print("Role-wise baselines and advantages (each role is compared only with itself):")
+    console.print("Role-wise GRPO: baselines and advantages (each role is compared only with itself)")
     print_group(console, rows, figures)
     act, rehearsed = ([known[role] for known in figures] for role in ("act", "rehearse"))
     mean = sum(row["reward"] for row in rows) / len(rows)
     acts, rehearsals = (sum(f.outputs for f in of_role) for of_role in (act, rehearsed))
+    meanings = {
+        "reward": f"What the judge gave the whole rollout; both roles share it. The mean of the four is {mean:.3f}.",
+        "baseline": f"act {number(act[0].baseline)}: the mean reward over all {acts} act outputs; rehearse "
+        f"{number(rehearsed[0].baseline)}: over all {rehearsals} rehearse outputs. A rollout with more outputs of a "
+        "role weighs more. The last rollout never rehearsed: its reward lowers what acting is compared with, and says "
+        "nothing about rehearsing.",
+        "advantage": "Reward minus baseline, on every token of every output of that role in the rollout: above 0 the "
+        "policy is trained towards what it wrote, below 0 away from it. Over all outputs of a role they sum to 0.",
+    }
+    print_meanings(console, meanings)
     console.print(
-        f"reward     what the judge gave the whole rollout; both roles share it. The mean of the four is {mean:.3f}.\n"
-        f"baseline   act {number(act[0].baseline)}: the mean reward over all {acts} act outputs; "
-        f"rehearse {number(rehearsed[0].baseline)}: over all {rehearsals} rehearse outputs.\n"
-        "           A rollout with more outputs of a role weighs more. The last rollout never rehearsed: its reward "
-        "lowers what\n"
-        "           acting is compared with, and says nothing about rehearsing.\n"
-        "advantage  reward minus baseline, on every token of every output of that role in the rollout: above 0 the "
-        "policy is\n"
-        "           trained towards what it wrote, below 0 away from it. Over all outputs of a role they sum to 0.\n"
-    )
-    console.print(
-        "Where it lives: the loop envace/rollout/loop.py; the baselines envace/algo/advantage.py; every switch\n"
-        "(sections rollout, reward, advantage) params.yaml, explained in docs/method.md.\n"
-        "Rollouts of a real run: envace run, then envace rollout show."
+        "\nWhere it lives: the loop envace/rollout/loop.py; the baselines envace/algo/advantage.py; every switch "
+        "(sections rollout, reward, advantage) params.yaml, explained in docs/method.md. Rollouts of a real run: "
+        "envace run, then envace rollout show."
     )
 
 

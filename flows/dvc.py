@@ -101,7 +101,8 @@ def _start(command: list[str], root: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command,
         cwd=root,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", "ENVACE_PYTHON": sys.executable},
+        # one that is set stays: the GPU image runs its stages in another venv than the pipeline
+        env={"ENVACE_PYTHON": sys.executable, **os.environ, "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

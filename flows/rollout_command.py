@@ -35,7 +35,7 @@ def show(
     with told_errors():
         from envace.report.recorded import Choice, choose, params_of_project, recorded_rows, rollouts_file
 
-        path = file or rollouts_file(Path())
+        path = file or rollouts_file(Path(), policy)
         groups = choose(recorded_rows(path), Choice(task, step, phase, policy), path)
         advantage = params_of_project(Path())
     from envace.algo.recorded import group_figures

@@ -11,7 +11,8 @@ from envace.data.checks import CHECKS
 from envace.data.drift import ACCEPTED, Drift, compare, read_profile, warnings
 from envace.data.expectations import run_expectations
 from envace.data.fetching import SOURCE_FILE, raw_files
-from envace.data.validation import FLAT_CRITERIA, FLAT_ROWS, QUARANTINE, VIOLATIONS, Validation, validate_files
+from envace.data.flat import FLAT_CRITERIA, FLAT_ROWS
+from envace.data.validation import QUARANTINE, VIOLATIONS, Validation, validate_files
 from envace.data.validation_page import report_page
 from envace.data.validation_report import profile_record, report_record
 from envace.errors import ContractError

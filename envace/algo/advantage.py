@@ -38,6 +38,10 @@ def role_wise_advantages(
     """
     if not len(rewards) == len(groups) == len(roles) == len(rollouts) == len(scorable):
         raise ValueError("rewards, groups, roles, rollouts and scorable must have equal lengths")
+    if not rewards.is_floating_point():
+        raise ValueError(f"rewards must be a float tensor, not {rewards.dtype}")
+    if weighting not in ("output", "rollout"):
+        raise ValueError(f"weighting must be 'output' or 'rollout', not {weighting!r}")
     advantages = torch.zeros_like(rewards)
     kept = (scorable.to(torch.bool) & torch.isfinite(rewards)).nonzero()[:, 0]
     if len(kept) == 0:
@@ -64,7 +68,9 @@ def role_wise_advantages(
 def _codes(labels: Labels) -> torch.Tensor:
     """Labels as integers from 0, equal for equal labels."""
     if isinstance(labels, torch.Tensor):
-        return _compact(labels.long() - labels.long().min())
+        low, high = int(labels.min()), int(labels.max())
+        # far apart, a difference could overflow
+        return labels.long() - low if high - low < 4 * len(labels) else labels.unique(return_inverse=True)[1]
     code = {label: index for index, label in enumerate(dict.fromkeys(labels))}
     return torch.tensor([code[label] for label in labels])
 

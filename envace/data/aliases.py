@@ -63,7 +63,11 @@ def _message(message: Any) -> Any:
     if isinstance(content, dict) and set(content) <= {"thinking", "reply"}:
         made["content"] = _content_text(content)
     elif content is None and made.get("tool_calls"):
-        made["content"] = ""
+        made["content"] = content = ""
+    thinking = made.get("reasoning_content")
+    if role == "assistant" and isinstance(content, str) and isinstance(thinking, str) and OPEN not in content:
+        made["content"] = _content_text({"thinking": thinking, "reply": content})
+        del made["reasoning_content"]
     if made.get("tool_calls") is None:
         made["tool_calls"] = []
     if isinstance(made["tool_calls"], list):
@@ -120,7 +124,9 @@ def _item(item: Any) -> Any:
     made: dict[str, Any] = {}
     for key, value in item.items():
         if key not in DROPPED_ITEM_KEYS:
-            made.setdefault(str(ITEM_ALIASES.get(key, key)), value)
+            name = str(ITEM_ALIASES.get(key, key))
+            # two spellings that disagree: the second stays as it is, for check 26 to name
+            made.setdefault(name if made.get(name, value) == value else key, value)
     if "focus_on" in made:
         made["focus_on"] = _focus(made["focus_on"])
     if isinstance(made.get("evidence"), list):

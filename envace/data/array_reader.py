@@ -47,7 +47,11 @@ def array_elements(
     is_first = True
     while True:
         element, mark = text.readable_element(decode) or text.any_element()
-        # nothing between the brackets is no element, nothing between or behind commas is a broken one
+        if mark == "]" and not element.length and not is_first:
+            raise DataError(
+                f"{path}: line {element.line}: a comma stands before the bracket that ends the array; remove the comma"
+            )
+        # nothing between the brackets is no element, nothing between commas is a broken one
         if element.length or mark == "," or not is_first:
             yield element
             is_first = False

@@ -8,6 +8,7 @@ from typing import Any
 from envace.data.checks import Row
 
 FlatRecord = dict[str, Any]
+FLAT_ROWS, FLAT_CRITERIA = "flat_rows.parquet", "flat_criteria.parquet"
 COUNTS = ("turns", "messages", "tools", "calls", "results", "error_results", "items", "row_bytes")
 
 

@@ -1,4 +1,4 @@
-"""splits.parquet: which task is in which split, and which validated row it comes from."""
+"""splits.parquet: which task is in which split, and which raw row it comes from."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from envace.data.placing import PlacedRow
 
 SPLIT_TABLE = "splits.parquet"
-COLUMNS = ("task_id", "split", "file", "line")
+COLUMNS = ("task_id", "split", "file", "row")
 
 
 def _schema() -> Any:
     import pyarrow as pa
 
-    kinds = {"line": pa.int64()}
+    kinds = {"row": pa.int64()}
     return pa.schema([pa.field(name, kinds.get(name, pa.string()), nullable=False) for name in COLUMNS])
 
 

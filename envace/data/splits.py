@@ -32,15 +32,15 @@ class LeakGuard:
     def __init__(self) -> None:
         self._seen: dict[bytes, tuple[str, str, int]] = {}
 
-    def check(self, row: dict[str, Any], split: str, file: str, line: int) -> None:
+    def check(self, row: dict[str, Any], split: str, file: str, index: int) -> None:
         """Raises ContractError (check 35) where another split has a row in which the user says the same."""
         key = digest(canonical_json(user_texts(row)))
-        first_split, first_file, first_line = self._seen.setdefault(key, (split, file, line))
+        first_split, first_file, first_index = self._seen.setdefault(key, (split, file, index))
         if first_split != split:
             raise ContractError(
-                f"{file} line {line} ({split}) and {first_file} line {first_line} ({first_split}) have the same user "
-                "messages, so what is measured would have been trained on (check 35); remove one of them from its "
-                "raw file"
+                f"row {index} of the raw file {file} ({split}, {row['uuid']}) and row {first_index} of {first_file} "
+                f"({first_split}) have the same user messages, so what is measured would have been trained on (check "
+                "35); remove one of them (rows count from 0)"
             )
 
 

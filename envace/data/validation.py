@@ -11,7 +11,7 @@ from envace.config import ValidateDataParams
 from envace.data.checks import Row, SeenRows, Transitions, Violation
 from envace.data.checks.run_level import FileCounts, check_run
 from envace.data.checks.source import check_source
-from envace.data.flat import criteria_schema, flat_criteria, flat_row, rows_schema
+from envace.data.flat import FLAT_CRITERIA, FLAT_ROWS, criteria_schema, flat_criteria, flat_row, rows_schema
 from envace.data.profile import FileProfile
 from envace.data.quarantine import QuarantineWriter
 from envace.data.reader import RawRow, read_rows
@@ -22,7 +22,6 @@ from envace.data.violation_table import ViolationWriter
 from envace.progress import progress
 
 VIOLATIONS, QUARANTINE = "violations.parquet", "quarantine.jsonl"
-FLAT_ROWS, FLAT_CRITERIA = "flat_rows.parquet", "flat_criteria.parquet"
 RawFiles = dict[str, list[Path]]
 """The raw files of each split, in order. Row indices go on from one file to the next."""
 

@@ -17,12 +17,12 @@ _PATH = re.compile(r"[A-Za-z0-9._~/-]*")
 _FORBIDDEN = [
     ipaddress.ip_network(network)
     for network in (
-        "169.254.0.0/16",  # link-local; metadata services of most clouds
-        "fe80::/10",
-        "fd00:ec2::254/128",  # metadata services elsewhere
-        "100.100.100.200/32",
-        "168.63.129.16/32",
-        "192.0.0.192/32",
+        "fe80::/10",  # link-local, and the site-local addresses that were withdrawn
+        "fec0::/10",
+        "fd00:ec2::254/128",  # metadata services
+        "fd20:ce::254/128",
+        "fd00:c1::a9fe:a9fe/128",
+        "fd00:42::42/128",
         "0.0.0.0/8",  # "this host", multicast and reserved: no server's address
         "::/128",
         "224.0.0.0/4",
@@ -30,7 +30,25 @@ _FORBIDDEN = [
         "240.0.0.0/4",
     )
 ]
-_METADATA_NAMES = {"metadata", "metadata.google.internal", "metadata.goog", "instance-data"}
+_FORBIDDEN_IPV4 = [
+    ipaddress.IPv4Network(network)
+    for network in (
+        "169.254.0.0/16",  # link-local; metadata services of most clouds
+        "100.100.100.200/32",  # metadata services elsewhere
+        "168.63.129.16/32",
+        "192.0.0.192/32",
+    )
+]
+"""Refused also as the last 32 bits of any IPv6 address: translators put them there in more ways than can be listed."""
+_METADATA_NAMES = {
+    "metadata",
+    "metadata.google.internal",
+    "metadata.goog",
+    "metadata.azure.internal",
+    "metadata.tencentyun.com",
+    "instance-data",
+    "instance-data.ec2.internal",
+}
 _CARRIES_IPV4 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))  # in the last 32 bits
 
 
@@ -56,7 +74,7 @@ def checked_base_url(url: str, allowed_hosts: Iterable[str]) -> str:
         raise _refusal(url, "it must end with a plain path, for example /v1")
     if port == 0 or parts.netloc.endswith(":"):
         raise _refusal(url, "its port must be a number from 1 to 65535")
-    canonical = _canonical_host(host)
+    canonical = None if "[" in parts.netloc and ":" not in host else _canonical_host(host)
     if canonical is None:
         raise _refusal(url, f"{host!r} is neither a host name nor an address in its usual spelling")
     if reason := forbidden(canonical):
@@ -75,8 +93,12 @@ def forbidden(host: str) -> str | None:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return None
+    last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    for network in _FORBIDDEN_IPV4:
+        if last in network:
+            return f"a link-local, metadata or reserved address (in {network})"
     for each in (address, *_embedded(address)):
-        for network in _FORBIDDEN:
+        for network in (*_FORBIDDEN, *_FORBIDDEN_IPV4):
             if each.version == network.version and each in network:
                 return f"a link-local, metadata or reserved address (in {network})"
     return None

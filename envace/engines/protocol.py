@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from envace.types import Role
+
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
     """One generation. `session` names the rollout (engines may keep its prefix); `seed` fixes the sampled draws.
 
-    `deadline_s`: seconds the answer may take, waiting for a slot included; None leaves that to the caller.
+    `deadline_s`: seconds the answer may take, waiting for a slot included; None leaves that to the caller. `role` is
+    for engines that hold a policy for each role.
     """
 
     session: str
@@ -20,6 +23,7 @@ class GenerationRequest:
     top_p: float
     seed: int
     deadline_s: float | None = None
+    role: Role = Role.ACT
 
 
 @dataclass(slots=True)

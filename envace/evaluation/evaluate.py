@@ -18,6 +18,7 @@ from envace.data.sample.environment import SampleEnvironment
 from envace.engines.load import LoadedPolicy, load_policy
 from envace.evaluation.fidelity import measure_fidelity
 from envace.evaluation.summary import summarise
+from envace.processes import die_with_parent
 from envace.rewards.build import build_judge
 from envace.rewards.kind import reward_kind
 from envace.rollout.batch import unfold_all
@@ -52,7 +53,7 @@ def evaluate_policies(
     """
     one = partial(evaluate_policy, tasks=tasks, evaluation=evaluation, rollout=rollout, reward=reward)
     workers = min(len(folders), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=die_with_parent) as pool:
         yield from zip(folders, pool.map(one, folders, folders.values()), strict=True)
 
 

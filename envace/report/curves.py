@@ -29,6 +29,7 @@ class Curves:
     reward: list[Point]
     validation_reward: list[Point]
     validation_success: list[Point]
+    reward_by_role: dict[str, list[Point]]
     stop_reasons: dict[int, dict[str, float]]
     outputs: dict[int, dict[str, float]]
     unscorable: int
@@ -44,6 +45,7 @@ def curves(rows: Iterable[Row]) -> Curves:
         reward=_points(train, "reward"),
         validation_reward=_points(validation, "reward"),
         validation_success=_points(validation, "success"),
+        reward_by_role={role: _points_of_outputs(train, role) for role in ("act", "rehearse")},
         stop_reasons={step: _shares(r["stop_reason"] for r in found) for step, found in train.items()},
         outputs={step: _outputs_by_role(found) for step, found in train.items()},
         unscorable=sum(r["reward"] is None for found in train.values() for r in found),
@@ -56,6 +58,17 @@ def _points(steps: Mapping[int, list[Row]], figure: str) -> list[Point]:
         values = [float(r[figure]) for r in rows if r["reward"] is not None]
         if values:
             points.append(Point(step, fmean(values), _standard_error(values), len(values)))
+    return points
+
+
+def _points_of_outputs(steps: Mapping[int, list[Row]], role: str) -> list[Point]:
+    """The mean reward over a role's outputs: the role's baseline. A rollout counts once for each of its outputs."""
+    points = []
+    for step, rows in steps.items():
+        counted = [(sum(o["role"] == role for o in r["outputs"]), r["reward"]) for r in rows if r["reward"] is not None]
+        outputs = sum(count for count, _ in counted)
+        if outputs:
+            points.append(Point(step, sum(count * reward for count, reward in counted) / outputs, 0.0, len(counted)))
     return points
 
 

@@ -20,6 +20,8 @@ def write_report(inputs: Inputs, title: str, folder: Path) -> None:
     rows = rows_of(inputs.evaluation)
     drawn = {"learning_curve": pictures.learning_curve(learned), "stop_reasons": pictures.stop_reasons(learned)}
     drawn["outputs_by_role"] = pictures.outputs_by_role(learned)
+    if inputs.timings:
+        drawn["time_split"] = pictures.time_split(inputs.timings)
     if rows:
         drawn["before_and_after"] = pictures.before_and_after(rows)
     folder.mkdir(parents=True, exist_ok=True)
@@ -37,6 +39,8 @@ def write_report(inputs: Inputs, title: str, folder: Path) -> None:
         splits=tables.counts("split", inputs.manifest.get("splits")),
         gate=inputs.registration,
         transcripts=samples(inputs.rollouts),
+        timings=inputs.timings,
+        time_parts=list(pictures.TIME_PARTS),
         built_here="clean" in inputs.evaluation["policies"],
     )
     (folder / "index.html").write_text(page, encoding="utf-8")

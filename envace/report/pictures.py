@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from envace.report.curves import Curves, Point
@@ -16,6 +16,8 @@ BLUE, ORANGE, GREEN, RED, SKY, YELLOW, PURPLE, GREY = (
 )
 _CYCLE = (BLUE, RED, ORANGE, PURPLE, SKY, YELLOW, GREEN, GREY)
 _POLICY_COLOURS = {"base": GREY, "trained": BLUE, "clean": GREEN, "control": ORANGE}
+TIME_PARTS = {"generation": BLUE, "judging": PURPLE, "update": ORANGE, "sync": GREEN, "checkpoint": SKY}
+TIME_PARTS |= {"waiting": GREY}
 _STYLE: Any = {"font.size": 11, "axes.grid": True, "grid.alpha": 0.25, "axes.axisbelow": True}
 _STYLE |= {"axes.spines.top": False, "axes.spines.right": False}
 
@@ -27,6 +29,11 @@ def learning_curve(curves: Curves) -> bytes:
     low, high = [p.mean - p.error for p in curves.reward], [p.mean + p.error for p in curves.reward]
     axes.fill_between(steps, low, high, color=BLUE, alpha=0.2, linewidth=0)
     axes.plot(steps, [p.mean for p in curves.reward], color=BLUE, label="training rollouts: reward")
+    for role, dashes in (("act", "--"), ("rehearse", ":")):
+        points = curves.reward_by_role[role]
+        axes.plot(
+            [p.step for p in points], [p.mean for p in points], dashes, color=SKY, label=f"the same, {role} outputs"
+        )
     _with_bars(axes, curves.validation_reward, RED, "o", "validation: reward")
     _with_bars(axes, curves.validation_success, GREEN, "s", "validation: success")
     axes.set(xlabel="training step", ylabel="mean over rollouts", ylim=(0, 1))
@@ -46,6 +53,20 @@ def stop_reasons(curves: Curves) -> bytes:
         floor = [a + b for a, b in zip(floor, shares, strict=True)]
     axes.set(xlabel="training step", ylabel="share of rollouts", ylim=(0, 1))
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9)
+    return _png(figure)
+
+
+def time_split(timings: Mapping[str, Any]) -> bytes:
+    """Seconds of each training step by what they went into, stacked (envace.training.timings says what is what)."""
+    figure, axes = _figure()
+    steps = [split["step"] for split in timings["steps"]]
+    floor = [0.0] * len(steps)
+    for part, colour in TIME_PARTS.items():
+        seconds = [split[part] for split in timings["steps"]]
+        axes.bar(steps, seconds, bottom=floor, color=colour, width=0.85, label=part)
+        floor = [a + b for a, b in zip(floor, seconds, strict=True)]
+    axes.set(xlabel="training step", ylabel="seconds", ylim=(0, None))
+    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=6, fontsize=9)
     return _png(figure)
 
 

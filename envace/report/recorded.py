@@ -29,13 +29,17 @@ class Choice:
     policy: str | None = None
 
 
-def rollouts_file(root: Path) -> Path:
-    """The rollouts of the project: of training where they are there, else of evaluation. Raises DataError."""
-    for path in FILES.values():
-        if (root / path).is_file():
-            return root / path
-    stages = " and ".join(f"{path} (stage {stage})" for stage, path in FILES.items())
-    raise DataError(f"no rollouts here: neither of {stages} exists; run `envace run`, or name a file")
+def rollouts_file(root: Path, policy: str | None = None) -> Path:
+    """The rollouts of the project: of training where they are there, else of evaluation, which alone names policies.
+
+    Raises DataError where there are none.
+    """
+    stages_there = ["evaluate_policy"] if policy else list(FILES)
+    for stage in stages_there:
+        if (root / FILES[stage]).is_file():
+            return root / FILES[stage]
+    stages = " and ".join(f"{FILES[stage]} (stage {stage})" for stage in stages_there)
+    raise DataError(f"no rollouts here: there is no {stages}; run `envace run`, or name a file")
 
 
 def recorded_rows(path: Path) -> list[Row]:
@@ -44,6 +48,8 @@ def recorded_rows(path: Path) -> list[Row]:
 
     from envace.rollout.records import read_rollouts
 
+    if path.is_dir():
+        raise DataError(f"{path}: this is a folder; name the rollouts.parquet in it")
     if not path.is_file():
         stage = next((s for s, known in FILES.items() if path.as_posix().endswith(known.as_posix())), None)
         advice = f"stage {stage} writes it: run `envace run`" if stage else "name a rollouts.parquet of a run"
@@ -53,6 +59,8 @@ def recorded_rows(path: Path) -> list[Row]:
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{path}: not a table of rollouts ({type(error).__name__}: {reason})") from None
+    if not rows:
+        raise DataError(f"{path}: holds no rollouts; run the stage that wrote it again (`envace run --force STAGE`)")
     for row in rows:
         if missing := sorted(_COLUMNS - row.keys()):
             raise DataError(f"{path}: not a table of rollouts: no column {', '.join(missing)}")

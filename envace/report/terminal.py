@@ -19,14 +19,18 @@ from envace.report.transcripts import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
 Row = Mapping[str, Any]
 Figures = Mapping[str, RoleFigures]
 
 _WIDTH_OF_A_PIPE = 120
+_WIDTH_OF_BOTH_ROLES = 98
+"""Columns that the group's table needs; on a narrower terminal each role has a table of its own."""
 _ANSWERED_BY = {"rehearsed": "REHEARSE", "code": "CODE", "environment": "TOOL (true)"}
 _STYLES = {"USER": "bold", "ACT": "bold cyan", "REHEARSE": "bold magenta", "CODE": "bold yellow"}
+_SAME = "  |"
 _VERDICTS = {"pass": "green", "fail": "red", "unknown": "yellow"}
 
 
@@ -68,23 +72,40 @@ def print_rollout(
 
 def print_group(console: Console, rows: Sequence[Row], figures: Sequence[Figures]) -> None:
     """Print the rollouts of one group side by side: rewards, and each role's outputs, baseline and advantage."""
+    for roles in [ROLES] if console.width >= _WIDTH_OF_BOTH_ROLES else [(role,) for role in ROLES]:
+        console.print(_group_table(rows, figures, roles))
+
+
+def _group_table(rows: Sequence[Row], figures: Sequence[Figures], roles: Sequence[str]) -> Table:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("rollout", "stop reason", "reward"):
         table.add_column(name, justify="left" if name == "stop reason" else "right")
-    for role in ROLES:
+    for role in roles:
         for name in ("outputs", "baseline", "advantage"):
             table.add_column(f"{role}\n{name}", justify="right", style=_STYLES[role.upper()].split()[1])
     for row, known in zip(rows, figures, strict=True):
         cells = [str(row["rollout_index"]), visible(row["stop_reason"]), number(row["reward"])]
-        for role in ROLES:
+        for role in roles:
             of_role = known[role]
             signed = "–" if of_role.baseline is None else f"{of_role.advantage:+.3f}"
             cells += [str(of_role.outputs), number(of_role.baseline), signed]
         table.add_row(*cells)
-    console.print(table)
+    return table
+
+
+def print_meanings(console: Console, meanings: Mapping[str, str]) -> None:
+    """Print words with what they mean, a paragraph each, as wide as the console."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True, min_width=11)
+    grid.add_column(ratio=1)
+    for word, meaning in meanings.items():
+        grid.add_row(_styled(word, "bold"), meaning)
+    console.print(grid)
 
 
 def title(row: Row) -> str:
@@ -112,15 +133,19 @@ def _said(turn: Mapping[str, Any], outputs: Sequence[Mapping[str, Any]]) -> Iter
 
 def _step(step: Mapping[str, Any], written: str, rehearsed: Sequence[str]) -> Iterator[tuple[str, Text]]:
     calls, answers = step["calls"], step["observations"]
+    speaker = "ACT"  # once an output: further lines of the same one are not named again
     if step["reasoning"]:
-        yield "ACT", _plain(f"(thinks) {step['reasoning']}", "dim italic")
+        yield speaker, _plain(f"(thinks) {step['reasoning']}", "dim italic")
+        speaker = _SAME
     broken = bool(answers) and not calls
     if broken or step["reply"] or not calls:
-        yield "ACT", _plain(written if broken else step["reply"])
+        yield speaker, _plain(written if broken else step["reply"])
+        speaker = _SAME
     for index, call in enumerate(calls):
         said = _plain("call ", "cyan")
         said.append(visible(f"{call['name']} {compact_json(call['arguments'])}"))
-        yield "ACT", said
+        yield speaker, said
+        speaker = _SAME
         if index < len(answers):
             yield _answer(answers[index])
     if broken:

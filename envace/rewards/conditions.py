@@ -25,9 +25,12 @@ CALL_WORDS = _words(
 )
 RESULT_WORDS = _words("a the there is exists tool result response output of from equal equals to")
 REPLY_WORDS = _words(
-    "a the assistant final reply response message contains contain includes include and both as whole word words text "
-    "phrase string literal literally verbatim"
+    "a the assistant reply response message contains contain includes include and both text string literal literally "
+    "verbatim"
 )
+_HARMLESS = re.compile(r"\bfinal (?=(?:reply|response|message)\b)|\bas (?:a )?whole words?\b", re.IGNORECASE)
+"""Words that are harmless in these places alone: elsewhere they ask for a position, or for nothing else."""
+_CONTAINS = re.compile(r"\b(?:contains?|includes?)\b", re.IGNORECASE)
 _IS = r"\s*(?:==?|:|\bequals\b|\b(?:is )?(?:equal|set) to\b|\bis\b)\s*"
 _PREFIX = r"(?<![\w-])(?:(?:arguments?|args|parameters?)\.)?"
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|`([^`]+)`')
@@ -86,7 +89,8 @@ def read_result_condition(text: str, recorded: Any, tool_names: Iterable[str]) -
 def read_reply_condition(text: str) -> list[str] | None:
     """The quoted texts that the reply must contain, or None as above."""
     facts = [next(filter(None, match.groups())) for match in _QUOTED.finditer(text)]
-    return facts if facts and _only(_QUOTED.sub(" ", text), REPLY_WORDS) else None
+    rest = _HARMLESS.sub(" ", _QUOTED.sub(" ", text))
+    return facts if facts and _CONTAINS.search(rest) and _only(rest, REPLY_WORDS) else None
 
 
 def _only(rest: str, words: frozenset[str]) -> bool:

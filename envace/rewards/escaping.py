@@ -11,8 +11,9 @@ from collections.abc import Mapping
 # tag characters and lone surrogates.
 _RISKY = re.compile(
     "[<>\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\uffff"
-    "\ud800-\udfff\U000e0000-\U000e0fff\uff1c\uff1e]"
-    r"|\[(?=/?[A-Za-z_]{2,40}\])"
+    "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U000e0fff\ufe64\ufe65\uff1c\uff1e\uff5c"
+    "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]"
+    r"|\[(?=\s?[/|]?\s?[A-Za-z_]{2,40}[|]?\])"
 )
 
 

@@ -41,9 +41,12 @@ def score_turn(outcome: TurnOutcome, calls: list[ToolCall], reply: str | None, w
 
 
 def contains_fact(fact: str, reply: str) -> bool:
-    """Whether `fact` stands in `reply` literally, not as a part of a longer word or number."""
-    before = r"(?<!\w)(?<!\d[.,])" if fact[:1].isdigit() else r"(?<!\w)"
-    after = r"(?!\w)(?![.,]\d)" if fact[-1:].isdigit() else r"(?!\w)"
+    """Whether `fact` stands in `reply` literally, not as a part of a longer word or of another number.
+
+    Another number is one with a sign, a decimal part, a percent sign, or a time, date, fraction or range around it.
+    """
+    before = r"(?<!\w)(?<![-–+−.])(?<!\d[,:/])" if fact[:1].isdigit() else r"(?<!\w)"
+    after = r"(?!\w)(?![.,:/]\d|[-–]\d| ?%)" if fact[-1:].isdigit() else r"(?!\w)"
     return re.search(before + re.escape(fact) + after, reply) is not None
 
 

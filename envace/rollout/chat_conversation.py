@@ -102,8 +102,12 @@ class ChatConversation:
         output = self._output(Role.ACT, reply)
         if reply.finish_reason == "length":
             return Acted(output, None)
-        self._history.append(self._exchange(output.text, parsed))
+        self.acted(output.text, parsed)
         return Acted(output, parsed)
+
+    def acted(self, text: str, parsed: ActOutput) -> None:
+        """Append an act output that was made elsewhere."""
+        self._history.append(self._exchange(text, parsed))
 
     async def rehearse(self, ask: Ask, number: int) -> Rehearsed:
         """Let the rehearse role answer a call."""

@@ -92,6 +92,8 @@ class _ChecklistScorer:
     def __init__(self, task: Task, params: RewardParams, judge: RubricJudge) -> None:
         self._task, self._params, self._judge = task, params, judge
         self._scores: list[ChecklistScore] = []
+        for turn in task.turns:  # a checklist that cannot be scored is told before anything is sampled
+            score_checklist(criteria_of(task, turn.turn_index, params.variant), {}, params.dependencies)
 
     async def end_turn(self, turns: Sequence[TurnRecord]) -> None:
         score = await self._judge_last(turns)

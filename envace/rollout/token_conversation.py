@@ -85,6 +85,7 @@ class TokenConversation:
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             seed=derive_seed(self._settings.seed, task_id, self._index, number),
+            role=role,
         )
         shared = self._computed.shared(prompt)
         sampled = await self._engine.generate(request)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
 from envace.tools.plain_schema import is_plain
 
@@ -15,7 +16,6 @@ _MAPS = ("properties", "$defs", "definitions")
 _NESTED = ("items", "prefixItems", "contains", "additionalProperties", "propertyNames")
 _OTHER_MAPS, _OTHER_NESTED = ("patternProperties", "dependentSchemas"), ("unevaluatedProperties", "unevaluatedItems")
 """Rarer places of schemas. They are searched for faults, but what they say about undeclared names is left to them."""
-_LOCAL_REFERENCE = re.compile(r"#/(\$defs|definitions)/([^/]+)")
 
 
 _PATTERN_SECONDS = 0.2
@@ -29,7 +29,7 @@ class CallValidator:
         from referencing import Registry
 
         self.parameters = parameters
-        closed = _closed(parameters or {"type": "object", "properties": {}})
+        closed = _closed({"properties": {}, **parameters})  # a tool that declares no arguments takes none
         self._validator = _validator_class()(closed, registry=Registry())
 
     def faults(self, arguments: dict[str, Any]) -> list[tuple[bool, str]]:
@@ -42,7 +42,7 @@ class CallValidator:
             return [(True, "the tool's schema cannot be applied: its pattern takes too long on these arguments")]
         except (RecursionError, OverflowError, re.error, Unresolvable) as error:
             return [(True, f"the tool's schema cannot be applied: {type(error).__name__}")]
-        structural = ("required", "additionalProperties")
+        structural = ("required", "additionalProperties", "unevaluatedProperties")
         return [(error.validator in structural, _words(error.json_path, error.message)) for error in errors]
 
     def declared_types(self, name: str) -> list[str]:
@@ -60,7 +60,9 @@ def _validator_class() -> Any:
     from jsonschema.validators import extend
 
     def pattern(validator: Any, wanted: str, instance: Any, _: Any) -> Iterator[ValidationError]:
-        if validator.is_type(instance, "string") and not regex.search(wanted, instance, timeout=_PATTERN_SECONDS):
+        if validator.is_type(instance, "string") and not regex.search(
+            _python_pattern(wanted), instance, timeout=_PATTERN_SECONDS
+        ):
             yield ValidationError(f"{instance!r} does not match {wanted!r}")
 
     return extend(Draft202012Validator, {"pattern": pattern})
@@ -91,11 +93,12 @@ def schema_fault(parameters: Any) -> str | None:
         return f"parameters has type {parameters.get('type')!r}, not 'object'"
     if is_plain(parameters):
         return None
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import SchemaError
 
     try:
-        Draft202012Validator.check_schema(parameters)
+        # without the check of formats: patterns are judged below, by what applies them
+        Draft202012Validator.check_schema(parameters, format_checker=FormatChecker(formats=()))
     except SchemaError as error:
         return f"not a valid JSON Schema at {error.json_path}: {error.message}"
     return next((fault for schema in _subschemas(parameters) if (fault := _own_fault(schema, parameters))), None)
@@ -109,15 +112,36 @@ def _own_fault(schema: dict[str, Any], root: dict[str, Any]) -> str | None:
     if undeclared and not is_combined and ("properties" in schema or schema is root):
         return f"required names {undeclared}, which are not among the properties"
     reference = schema.get("$ref")
-    if reference is not None:
-        match = _LOCAL_REFERENCE.fullmatch(reference)
-        if not match or match[2] not in root.get(match[1], {}):
-            return f"the reference {reference!r} leads nowhere inside the schema"
+    if reference is not None and not _leads_somewhere(reference, root):
+        return f"the reference {reference!r} leads nowhere inside the schema"
+    import regex
+
     try:
-        re.compile(schema.get("pattern", ""))
-    except re.error as error:
+        regex.compile(_python_pattern(schema.get("pattern", "")))
+    except regex.error as error:
         return f"the pattern {schema['pattern']!r} is not a regular expression: {error}"
     return None
+
+
+def _leads_somewhere(reference: Any, root: Any) -> bool:
+    """Whether a reference is a JSON pointer to a part of the schema itself ("#" is the whole)."""
+    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+        return False
+    node = root
+    for part in reference.split("/")[1:]:
+        key = unquote(part).replace("~1", "/").replace("~0", "~")
+        if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+            node = node[int(key)]
+        elif isinstance(node, dict) and key in node:
+            node = node[key]
+        else:
+            return False
+    return isinstance(node, dict | bool)
+
+
+def _python_pattern(pattern: str) -> str:
+    """A pattern of JSON Schema (ECMA-262) as `regex` reads it: a hyphen next to a class such as `\\w` is a hyphen."""
+    return re.sub(r"(\\[wdsWDS])-(?!\])", r"\1\\-", pattern)
 
 
 def _subschemas(node: Any) -> Iterator[dict[str, Any]]:
@@ -136,22 +160,32 @@ def _subschemas(node: Any) -> Iterator[dict[str, Any]]:
                     pending.append(child)
 
 
-def _closed(schema: Any) -> Any:
-    """The same schema, with additionalProperties false on every object that says nothing about it.
+def _closed(schema: Any, is_own: bool = True) -> Any:
+    """The same schema, with nothing allowed that is not declared on every object that says nothing about it.
 
-    Alternatives and combinations stay open: each of their parts sees only some of the properties.
+    Alternatives, combinations and definitions see only some of an object's properties: they stay open themselves
+    (`is_own` False), and the object that uses them counts what any of them declares (`unevaluatedProperties`). An
+    object inside the arguments that declares no properties is free in form.
     """
     if isinstance(schema, list):
-        return [_closed(child) for child in schema]
+        return [_closed(child, is_own) for child in schema]
     if not isinstance(schema, dict):
         return schema
     made: dict[str, Any] = {}
     for key, child in schema.items():
-        if key in _MAPS and isinstance(child, dict):
-            made[key] = {name: _closed(part) for name, part in child.items()}
+        if key in (*_MAPS, *_OTHER_MAPS) and isinstance(child, dict):
+            owns = key in ("properties", "patternProperties")
+            made[key] = {name: _closed(part, owns) for name, part in child.items()}
+        elif key in (*_NESTED, *_OTHER_NESTED):
+            made[key] = _closed(child)
+        elif key in _COMBINERS:
+            made[key] = _closed(child, is_own=False)
         else:
-            made[key] = _closed(child) if key in _NESTED else child
-    is_open = "additionalProperties" not in schema and not any(key in schema for key in _COMBINERS)
-    if is_open and "properties" in schema and "patternProperties" not in schema:
-        made["additionalProperties"] = False
+            made[key] = child
+    if is_own and not {"additionalProperties", "unevaluatedProperties"} & schema.keys():
+        is_joined = any(key in schema for key in (*_COMBINERS, "$ref", "$dynamicRef", "dependentSchemas"))
+        if is_joined:
+            made["unevaluatedProperties"] = False
+        elif "properties" in schema and "patternProperties" not in schema:
+            made["additionalProperties"] = False
     return made

@@ -9,24 +9,27 @@ from typing import Any
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
 
 from envace.chat.layout import ChatLayout
-from envace.config import JudgeParams
+from envace.config import EndpointParams, JudgeParams
 from envace.data.sample.environment import SampleEnvironment
+from envace.endpoints.client import ChatClient
 from envace.engines.protocol import Generation, GenerationRequest
 from envace.rewards.build import build_judge
 from envace.rewards.kind import reward_kind
 from envace.rewards.protocol import BuiltJudge
 from envace.rollout.loop import RolloutSettings, unfold
 from envace.rollout.records import rollout_row
+from envace.rollout.simulated_conversation import unfold_simulated
 from envace.training.labels import PADDING_ROLE
 from envace.training.settings import RunSettings
+from envace.training.stopwatch import FIELD, Stopwatch
 from envace.types import Output, Role, Rollout, Task
 
 
 class VerlEngine:
-    """verl's rollout servers as a TokenEngine."""
+    """verl's rollout servers as a TokenEngine. `by_role`: the servers are two sets, one for each role's policy."""
 
-    def __init__(self, server_manager: Any) -> None:
-        self._servers = server_manager
+    def __init__(self, server_manager: Any, by_role: bool = False) -> None:
+        self._servers, self._by_role = server_manager, by_role
 
     async def generate(self, request: GenerationRequest) -> Generation:
         """Sample one output on the server that holds this session's prefix."""
@@ -38,7 +41,8 @@ class VerlEngine:
             "seed": request.seed,
             "logprobs": True,
         }
-        output = await self._servers.generate(request.session, prompt_ids=request.prompt_ids, sampling_params=sampling)
+        servers = self._servers.of(request.role) if self._by_role else self._servers
+        output = await servers.generate(request.session, prompt_ids=request.prompt_ids, sampling_params=sampling)
         return Generation(list(output.token_ids), list(output.log_probs or []), dict(output.extra_fields))
 
 
@@ -50,39 +54,49 @@ class EnvaceAgentLoop(AgentLoopBase):
         self._settings = _settings(settings)
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> list[AgentLoopOutput]:
-        """All outputs of one rollout, each with its label; the last one carries the rollout's record.
+        """All outputs that the policy sampled, each with its label; the last one carries the rollout's record.
 
         verl's own `sampling_params` are not used: each role has its own sampling in the settings.
         """
         info, settings = row["extra_info"], self._settings
         task = Task.model_validate_json(info["task"])
         step, index, training = int(row["global_steps"]), int(row["session_id"]), info["phase"] == "train"
-        rollout = await unfold(
-            task,
-            index,
-            engine=VerlEngine(self.server_manager),
-            layout=_layout(self.tokenizer),
-            settings=RolloutSettings(
+        watch = Stopwatch()
+        parts: dict[str, Any] = {
+            "engine": VerlEngine(self.server_manager, by_role=settings.method == "per_role"),
+            "layout": _layout(self.tokenizer),
+            "settings": RolloutSettings(
                 rollout=settings.rollout if training else settings.validation_rollout,
                 reward=settings.reward,
                 seed=f"{settings.seed}/{info['phase']}/{step if training else 'fixed'}",
                 environment=None if training or task.world is None else _environment(task.world.seed),
-                judge=_judge(settings.reward.judge.model_dump_json())
+                judge=watch.judged(_judge(settings.reward.judge.model_dump_json()))
                 if reward_kind(settings.reward, task) == "checklist"
                 else None,
             ),
-        )
+        }
+        if settings.simulator:
+            simulator = _simulator(settings.simulator.endpoint.model_dump_json())
+            rollout = await unfold_simulated(task, index, simulator=simulator, **parts)
+        else:
+            rollout = await unfold(task, index, **parts)
         record = json.dumps(rollout_row(rollout, step=step, phase=info["phase"]))
-        if not rollout.outputs:
-            return [_stand_in(rollout, record, int(info["index"]), _layout(self.tokenizer).end_id, step)]
-        return _as_rows(rollout, record, int(info["index"]))
+        if any(output.is_trainable for output in rollout.outputs):
+            rows = _as_rows(rollout, record, int(info["index"]))
+        else:
+            rows = [_stand_in(rollout, record, int(info["index"]), _layout(self.tokenizer).end_id, step)]
+        seconds = watch.seconds()
+        for made in rows:
+            made.extra_fields[FIELD] = seconds
+        return rows
 
 
 def _as_rows(rollout: Rollout, record: str, task_index: int) -> list[AgentLoopOutput]:
-    last = len(rollout.outputs) - 1
+    sampled = [(i, output) for i, output in enumerate(rollout.outputs) if output.is_trainable]  # not a simulator's
+    last = sampled[-1][0]
     return [
         _row(rollout, output, output.role.value, record if i == last else "", [task_index, rollout.rollout_index, i])
-        for i, output in enumerate(rollout.outputs)
+        for i, output in sampled
     ]
 
 
@@ -132,6 +146,12 @@ def _layout(tokenizer: Any) -> ChatLayout:
 def _judge(params: str) -> BuiltJudge:
     """One judge a process, so that its verdicts, its connections and its circuit breaker are shared."""
     return build_judge(JudgeParams.model_validate_json(params))
+
+
+@lru_cache(maxsize=1)
+def _simulator(params: str) -> ChatClient:
+    """Likewise one simulator."""
+    return ChatClient(EndpointParams.model_validate_json(params))
 
 
 @lru_cache(maxsize=8)

@@ -25,8 +25,7 @@ def role_wise_grpo(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Advantages (B, T) and returns (B, T), the same on every token of a row (method, section 4).
 
-    verl divides the sum over rows by the number of all rows of the update, padding included; the objective divides by
-    the scorable ones. The factor between the two is put into the advantages here.
+    Rows that do not count get 0. What a loss is divided by is the trainer's part (envace.training.trainer).
     """
     batch = current_labels()
     if batch is None or len(batch.rows) != len(index):
@@ -43,6 +42,5 @@ def role_wise_grpo(
         std_floor=batch.advantage.std_floor,
     )
     batch.scalar_advantages = scalar.tolist()
-    scalar = scalar * (len(batch.rows) / max(1, int(counts.sum())))
     advantages = scalar[:, None] * response_mask
     return advantages, advantages

@@ -22,6 +22,7 @@ class RowLabel:
     scorable: bool
     order: tuple[int, int, int]  # (task index, rollout index, output index): a stable order of rows
     record: str  # the rollout's record as JSON text, on its last output only
+    seconds: tuple[float, float] = (0.0, 0.0)  # of the rollout: in the judge, and in all
 
     @property
     def counts(self) -> bool:
@@ -34,15 +35,21 @@ class RowLabel:
         task, rollout, output = extra_fields["order"]
         role = PADDING_ROLE if padding else extra_fields["role"]
         record = "" if padding else extra_fields["record"]
-        return cls(role, f"{task}#{rollout}", extra_fields["scorable"], (task, rollout, output), record)
+        judging, whole = extra_fields.get("seconds", (0.0, 0.0))
+        order = (task, rollout, output)
+        return cls(role, f"{task}#{rollout}", extra_fields["scorable"], order, record, (judging, whole))
 
 
 @dataclass(slots=True)
 class LabelledBatch:
-    """The labels of one batch in row order, and the advantages once they are computed."""
+    """The labels of one batch in row order, and the advantages once they are computed.
+
+    `updates`: how many rows each optimizer update takes, in row order; empty where one takes all of them.
+    """
 
     rows: list[RowLabel]
     advantage: AdvantageParams
+    updates: list[int] = field(default_factory=list)
     scalar_advantages: list[float] = field(default_factory=list)
 
 

@@ -8,18 +8,20 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from envace.config import Params
-from envace.errors import DataError, TrainingError
-from envace.files import atomic_path, sha256_text, sha256_tree, write_json
+from envace.errors import ConfigError, DataError, TrainingError
+from envace.files import sha256_text, sha256_tree
 from envace.rollout.judging import can_score
+from envace.training.bring_home import TrainingOutputs, bring_home
 from envace.training.checkpoints import discard_after, fingerprint, newest_sealed
 from envace.training.dataset import write_dataset
 from envace.training.lengths import Fit, fit_tasks
+from envace.training.other_runs import note_parts, tell_other_runs
 from envace.training.overrides import RunPaths, compose, verl_overrides
+from envace.training.preflight import preflight
 from envace.training.progress import TrainingProgress
 from envace.training.recorder import Recorder
 from envace.training.settings import run_settings, write_settings
@@ -42,20 +44,14 @@ _ENVIRONMENT = {
 _ONE_MACHINE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingOutputs:
-    """Where the results go."""
-
-    policy: Path
-    reports: Path
-
-
 def train(params: Params, tasks: Sequence[Task], base_model: Path, state: Path, outputs: TrainingOutputs) -> None:
-    """Train the base model on the training split and write policy and reports.
+    """Train the base model on the training split and write policies and reports.
 
     Continues from the newest sound checkpoint of the same params and inputs. `state` is the folder for checkpoints.
-    Raises DataError where nothing can be trained on, TrainingError where verl fails.
+    Raises TrainingError, before anything starts, with all that `preflight` finds; DataError where nothing can be
+    trained on; TrainingError where verl fails.
     """
+    preflight(params, tasks, base_model, state)
     fit = fit_tasks(tasks, base_model, params.rollout.max_prompt_tokens, params.rollout.role_prompts)
     _tell(fit)
     chosen = {phase: _scorable(params, fit.tasks, phase) for phase in ("train", "validation")}
@@ -65,7 +61,10 @@ def train(params: Params, tasks: Sequence[Task], base_model: Path, state: Path, 
             f"scores by, and a step needs {params.train_policy.tasks_per_step}: bring tasks with an `outcome` or a "
             "checklist, raise rollout.max_prompt_tokens, or lower train_policy.tasks_per_step"
         )
-    run = (state / _fingerprint(params, chosen, base_model)).resolve()
+    parts = _parts(params, chosen, base_model)
+    run = (state / fingerprint(parts)).resolve()
+    tell_other_runs(state, run, parts)
+    note_parts(run, parts)
     recorder = Recorder(run / "records")
     found = newest_sealed(run / "checkpoints")
     done = found[1] if found else 0
@@ -77,7 +76,9 @@ def train(params: Params, tasks: Sequence[Task], base_model: Path, state: Path, 
         with _ray_folder() as ray_temp:
             paths = _prepare(run, params, chosen, base_model, ray_temp)
             _run_verl(params, paths, found[0] if found else None, recorder, done)
-    _bring_home(params, run, recorder, fit, outputs)
+    validated = bool(chosen["validation"])
+    more = {"lengths": fit.record()}
+    bring_home(params.train_policy, run / "checkpoints", recorder, outputs, validated=validated, more=more)
     shutil.rmtree(run)
 
 
@@ -96,15 +97,14 @@ def _scorable(params: Params, tasks: Sequence[Task], phase: str) -> list[Task]:
     return [t for t in tasks if t.split == phase and can_score(params.reward, t)]
 
 
-def _fingerprint(params: Params, chosen: dict[str, list[Task]], base_model: Path) -> str:
+def _parts(params: Params, chosen: dict[str, list[Task]], base_model: Path) -> dict[str, Any]:
+    """All that the run's steps depend on."""
     sections = ("rollout", "reward", "advantage", "train_policy")
-    return fingerprint(
-        {
-            "params": {s: getattr(params, s).model_dump() for s in sections},
-            "tasks": {phase: [t.content_sha256 for t in members] for phase, members in chosen.items()},
-            "base_model": sha256_tree(base_model),
-        }
-    )
+    return {
+        "params": {s: getattr(params, s).model_dump(mode="json") for s in sections},
+        "tasks": {phase: [t.content_sha256 for t in members] for phase, members in chosen.items()},
+        "base_model": sha256_tree(base_model),
+    }
 
 
 def _prepare(run: Path, params: Params, chosen: dict[str, list[Task]], base_model: Path, ray_temp: Path) -> RunPaths:
@@ -128,7 +128,7 @@ def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Re
     if params.train_policy.backend == "cpu":
         os.environ.update(_ONE_MACHINE)
     print("starting verl (about a minute on two cores)", flush=True)
-    progress = TrainingProgress(recorder, params.train_policy.steps, done)
+    progress = TrainingProgress(recorder, params.train_policy.steps, done, params.train_policy.validate_every)
     with _verl_talk_to(paths.ray_temp / "driver.log"):
         import ray
         from ray.exceptions import RayError
@@ -140,7 +140,10 @@ def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Re
 
         check_registered()
         config = compose(verl_overrides(params, paths, resume))
-        validate_config(config, need_reference_policy(config), need_critic(config))
+        try:
+            validate_config(config, need_reference_policy(config), need_critic(config))
+        except (AssertionError, ValueError) as error:
+            raise ConfigError(f"verl refuses the configuration: {' '.join(str(error).split())[:400]}") from error
     try:
         with progress, _verl_talk_to(paths.ray_temp / "driver.log"):
             run_ppo(config, TaskRunnerV1)
@@ -153,33 +156,6 @@ def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Re
         raise TrainingError(f"verl stopped: {cause}\n  its logs are in {kept}; run again to resume") from error
     finally:
         ray.shutdown()
-
-
-def _bring_home(params: Params, run: Path, recorder: Recorder, fit: Fit, outputs: TrainingOutputs) -> None:
-    steps = params.train_policy.steps
-    trained = run / "checkpoints" / f"global_step_{steps}" / "actor" / "huggingface"
-    recorded = recorder.steps("train")
-    if recorded != list(range(1, steps + 1)) or not (trained / "config.json").is_file():
-        raise TrainingError(
-            f"verl ended after steps {recorded[:1]}..{recorded[-1:]} of 1..{steps} without its last checkpoint; "
-            "run again to resume"
-        )
-    with atomic_path(outputs.policy) as part:
-        shutil.copytree(trained, part)
-    lines = recorder.collect(outputs.reports / "metrics.jsonl", outputs.reports / "rollouts.parquet")
-    write_json(outputs.reports / "summary.json", {**_summary(lines), "lengths": fit.record()})
-
-
-def _summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    train = [line for line in lines if line["phase"] == "train"]
-    validation = [line for line in lines if line["phase"] == "validation"]
-    return {
-        "steps": len(train),
-        "first_reward": train[0].get("reward/mean"),
-        "last_reward": train[-1].get("reward/mean"),
-        "first_validation_reward": validation[0].get("validation/reward/mean") if validation else None,
-        "last_validation_reward": validation[-1].get("validation/reward/mean") if validation else None,
-    }
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envace.config import Params
+from envace.config import Params, RolloutParams
 from envace.errors import ConfigError
 
 FP32 = "{param_dtype:fp32,reduce_dtype:fp32,buffer_dtype:fp32}"
@@ -47,14 +47,32 @@ def compose(overrides: list[str]) -> Any:
 
 
 def _check(params: Params) -> None:
-    act, rehearse = params.rollout.act, params.rollout.rehearse
-    if act.temperature != rehearse.temperature:
+    train, rollout = params.train_policy, params.rollout
+    act, rehearse = rollout.act, rollout.rehearse
+    if train.method != "grpo" and act.temperature != rehearse.temperature:
         raise ConfigError(
             "rollout.act.temperature and rollout.rehearse.temperature differ: in training both roles are updated at "
             "one temperature, so set them equal"
         )
     if act.temperature == 0:
         raise ConfigError("rollout.act.temperature is 0: a group of equal rollouts teaches nothing; set it above 0")
+    hardware = train.hardware
+    if train.backend == "cpu" and hardware.nodes * hardware.gpus_per_node > 1:
+        raise ConfigError(
+            "train_policy.backend is cpu, which is one training process: set hardware.nodes and gpus_per_node to 1"
+        )
+    longest, length = longest_sequence(rollout), hardware.max_model_len
+    for name, given in (("max_model_len", length), ("tokens_per_gpu", hardware.tokens_per_gpu)):
+        if given is not None and given < longest:
+            raise ConfigError(
+                f"train_policy.hardware.{name} is {given}, but a prompt and its output may have {longest} tokens "
+                "(rollout.max_prompt_tokens and the longer of the two output limits): raise it or lower those"
+            )
+
+
+def longest_sequence(rollout: RolloutParams) -> int:
+    """Tokens of the longest training row: a prompt with an output of either role."""
+    return rollout.max_prompt_tokens + max(rollout.max_act_tokens, rollout.max_rehearse_tokens)
 
 
 def _common(params: Params, paths: RunPaths, resume_from: Path | None) -> list[str]:
@@ -62,24 +80,24 @@ def _common(params: Params, paths: RunPaths, resume_from: Path | None) -> list[s
     response = max(rollout.max_act_tokens, rollout.max_rehearse_tokens)
     actor, generate = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
     return [
-        "trainer.v1.trainer_mode=envace_sync",
-        "trainer.nnodes=1",
-        "trainer.n_gpus_per_node=1",
+        f"trainer.v1.trainer_mode={'envace_per_role' if train.method == 'per_role' else 'envace_sync'}",
+        f"trainer.nnodes={train.hardware.nodes}",
+        f"trainer.n_gpus_per_node={train.hardware.gpus_per_node}",
         "trainer.logger=[]",
         f"trainer.val_before_train={resume_from is None}",  # else it is recorded already, or not due at that step
         f"trainer.total_training_steps={train.steps}",
         f"trainer.total_epochs={train.steps}",  # an epoch has at least one step, so the steps are what ends the run
         f"trainer.test_freq={train.validate_every}",
         f"trainer.save_freq={train.checkpoint_every}",
-        f"trainer.max_actor_ckpt_to_keep={train.keep_checkpoints}",
+        "trainer.max_actor_ckpt_to_keep=null",  # verl would remove the best one too; envace.training.best keeps it
         f"trainer.default_local_dir={paths.checkpoints}",
         f"trainer.resume_mode={'resume_path' if resume_from else 'disable'}",
         f"trainer.resume_from_path={resume_from or 'null'}",
         "algorithm.adv_estimator=role_wise_grpo",
         "algorithm.use_kl_in_reward=False",
         "algorithm.norm_adv_by_std_in_grpo=False",
-        # one update a step: the rollout's own log-probabilities are the old ones
-        "algorithm.rollout_correction.bypass_mode=True",
+        # bypass: the rollout's own log-probabilities are the old ones; else the trainer computes them before its update
+        f"algorithm.rollout_correction.bypass_mode={train.old_log_probs == 'rollout'}",
         f"data.train_files={paths.train_data}",
         f"data.val_files={paths.validation_data}",
         f"data.train_batch_size={train.tasks_per_step}",
@@ -109,7 +127,8 @@ def _common(params: Params, paths: RunPaths, resume_from: Path | None) -> list[s
         f"{generate}.n={train.rollouts_per_task}",
         f"{generate}.temperature={rollout.act.temperature}",
         f"{generate}.top_p={rollout.act.top_p}",
-        f"{generate}.tensor_model_parallel_size=1",
+        f"{generate}.tensor_model_parallel_size={train.hardware.tensor_parallel}",
+        f"{generate}.agent.num_workers={train.hardware.rollout_workers}",
         f"{generate}.calculate_log_probs=True",
         f"{generate}.agent.default_agent_loop=envace_act_rehearse",
         f"{generate}.agent.agent_loop_config_path={paths.settings}",
@@ -129,7 +148,7 @@ def _cpu(params: Params, paths: RunPaths) -> list[str]:
         f"+ray_kwargs.ray_init._temp_dir={paths.ray_temp}",
         "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
         "actor_rollout_ref.model.use_remove_padding=False",
-        "actor_rollout_ref.model.enable_gradient_checkpointing=False",
+        f"actor_rollout_ref.model.enable_gradient_checkpointing={params.train_policy.hardware.gradient_checkpointing}",
         "+actor_rollout_ref.model.override_config.attn_implementation=sdpa",
         *(f"{part}.strategy=fsdp2" for part in (actor, ref)),
         *(f"{part}.fsdp_config.use_torch_compile=False" for part in (actor, ref)),
@@ -142,21 +161,30 @@ def _cpu(params: Params, paths: RunPaths) -> list[str]:
         f"{generate}.name=envace_cpu",
         # keeps a rollout's request id through all its outputs, else the server could not know the cached prefix
         f"{generate}.full_determinism=True",
-        f"{generate}.agent.num_workers=1",
         "reward.num_workers=1",
         "reward.reward_model.rollout.name=envace_cpu",
     ]
 
 
 def _cuda(params: Params) -> list[str]:
-    tokens = 2 * (params.rollout.max_prompt_tokens + params.rollout.max_act_tokens)
+    hardware, longest = params.train_policy.hardware, longest_sequence(params.rollout)
     actor, ref, generate = ("actor_rollout_ref." + part for part in ("actor", "ref", "rollout"))
     return [
         "trainer.device=cuda",
+        f"actor_rollout_ref.model.enable_gradient_checkpointing={hardware.gradient_checkpointing}",
+        "actor_rollout_ref.model.use_remove_padding=True",
         *(f"{part}.strategy=fsdp2" for part in (actor, ref)),
+        *(f"{actor}.fsdp_config.{part}_offload={hardware.offload}" for part in ("param", "optimizer")),
+        f"{ref}.fsdp_config.param_offload={hardware.offload}",
+        # rows are packed up to so many tokens; a row is never cut, so the longest one must fit
         f"{actor}.use_dynamic_bsz=True",
-        f"{actor}.ppo_max_token_len_per_gpu={tokens}",
+        f"{actor}.ppo_max_token_len_per_gpu={hardware.tokens_per_gpu or longest}",
         f"{ref}.log_prob_use_dynamic_bsz=True",
         f"{generate}.log_prob_use_dynamic_bsz=True",
         f"{generate}.name=vllm",
+        f"{generate}.gpu_memory_utilization={hardware.gpu_memory_utilization}",
+        f"{generate}.max_model_len={hardware.max_model_len or longest}",
+        f"{generate}.max_num_seqs={hardware.max_sequences}",
+        f"{generate}.enable_prefix_caching=True",  # both roles continue one prefix
+        "reward.reward_model.rollout.name=vllm",  # never started; verl wants a name
     ]

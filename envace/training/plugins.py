@@ -5,6 +5,7 @@ from envace.training.cpu_backend import activate
 CPU_BACKEND_ACTIVE = activate()  # first: the modules below build on the platform
 
 from envace.training.estimator import ESTIMATOR  # noqa: E402
+from envace.training.per_role_trainer import PER_ROLE_MODE  # noqa: E402
 from envace.training.trainer import TRAINER_MODE  # noqa: E402
 
 
@@ -22,7 +23,7 @@ def check_registered() -> None:
         name
         for name, present in (
             (f"estimator {ESTIMATOR}", ESTIMATOR in ADV_ESTIMATOR_REGISTRY),
-            (f"trainer {TRAINER_MODE}", TRAINER_MODE in TRAINER_REGISTRY),
+            *((f"trainer {mode}", mode in TRAINER_REGISTRY) for mode in (TRAINER_MODE, PER_ROLE_MODE)),
         )
         if not present
     ]

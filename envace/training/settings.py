@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from envace.config import AdvantageParams, Params, RewardParams, RolloutParams
 from envace.errors import TrainingError
 from envace.files import write_text
+from envace.params_training import SimulatorParams
 
 AGENT_LOOP = "envace_act_rehearse"
 AGENT_LOOP_CLASS = "envace.training.agent_loop.EnvaceAgentLoop"
@@ -21,23 +22,33 @@ class RunSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     seed: int
+    method: str
+    simulator: SimulatorParams | None  # who answers the calls, if not the policy's rehearse role
     rollout: RolloutParams
     validation_rollout: RolloutParams
     reward: RewardParams
     advantage: AdvantageParams
     records: str
+    keep_checkpoints: int
 
 
 def run_settings(params: Params, records: Path) -> RunSettings:
     """The settings of one training run. Validation samples its acts as inference does."""
-    validation = params.rollout.model_copy(update={"act": params.train_policy.validation_act})
+    train, rollout = params.train_policy, params.rollout
+    simulator = train.simulator if train.method == "grpo" else None
+    if simulator:
+        rollout = rollout.model_copy(update={"rehearse": simulator.sampling})
+    validation = rollout.model_copy(update={"act": train.validation_act})
     return RunSettings(
-        seed=params.train_policy.seed,
-        rollout=params.rollout,
+        seed=train.seed,
+        method=train.method,
+        simulator=simulator,
+        rollout=rollout,
         validation_rollout=validation,
         reward=params.reward,
         advantage=params.advantage,
         records=str(records),
+        keep_checkpoints=train.keep_checkpoints,
     )
 
 

@@ -21,6 +21,7 @@ def rollout_metrics(records: Sequence[dict[str, Any]], prefix: str = "") -> dict
         return {}
     scored = [r for r in records if r["reward"] is not None]
     outputs = [o for r in records for o in r["outputs"]]
+    rewarded = [(o["role"], r["reward"]) for r in scored for o in r["outputs"]]
     metrics: dict[str, float] = {"rollouts": len(records), "unscorable_share": 1 - len(scored) / len(records)}
     if scored:
         metrics["reward/mean"] = fmean(r["reward"] for r in scored)
@@ -30,6 +31,9 @@ def rollout_metrics(records: Sequence[dict[str, Any]], prefix: str = "") -> dict
         metrics[f"{role.value}/outputs"] = len(mine)
         if mine:
             metrics[f"{role.value}/tokens_mean"] = fmean(o["tokens"] for o in mine)
+        rewards = [reward for written_by, reward in rewarded if written_by == role.value]
+        if rewards:  # over outputs, as the role's baseline is: a long rollout counts for each of them
+            metrics[f"{role.value}/reward_mean"] = fmean(rewards)
     rehearsals = [o for o in outputs if o["role"] == Role.REHEARSE.value]
     if rehearsals:
         metrics["rehearse/malformed_share"] = fmean(float(parse_response(o["text"]) is None) for o in rehearsals)

@@ -22,7 +22,9 @@ from envace.config import Params, parse_params
 from envace.data.canonical import to_task
 from envace.data.sample import build_world, generate_conversations, to_raw_record
 from envace.data.tables import write_tables
+from envace.files import read_json, sha256_tree
 from envace.rollout.records import read_rollouts
+from envace.training.timings import PARTS
 from envace.types import Outcome, Task
 
 STEPS, TRAIN_TASKS, ROLLOUTS, VALIDATION_TASKS = 2, 3, 4, 21
@@ -44,11 +46,11 @@ def changed(params: Params) -> dict[str, Any]:
 
 
 def make_tasks() -> list[Task]:
-    """Sample tasks of the splits that training uses; the first one's prompt is too long for the policy."""
+    """Sample tasks of the splits that training uses; before them one for training whose prompt is too long."""
     world = build_world(0)
-    conversations = generate_conversations(world, TRAIN_TASKS + VALIDATION_TASKS, 3, "train")
+    conversations = generate_conversations(world, 1 + TRAIN_TASKS + VALIDATION_TASKS, 3, "train")
     tasks = [
-        to_task(to_raw_record(world, c), "train" if i < TRAIN_TASKS else "validation", [], "sample")
+        to_task(to_raw_record(world, c), "train" if i <= TRAIN_TASKS else "validation", [], "sample")
         for i, c in enumerate(conversations)
     ]
     # no facts asked for: a weak policy then differs in what it is rewarded for, by ending its turns at all
@@ -158,6 +160,26 @@ def test_the_policy_loads_and_has_moved(finished: tuple[Path, str], base: Path) 
     assert 1e-5 < moved < 0.1  # by more than weight decay alone could
 
 
+def test_the_best_and_the_last_policy_come_home(finished: tuple[Path, str]) -> None:
+    project, said = finished
+    summary = read_json(project / "reports/training/summary.json")
+    assert summary["last"] == {"step": STEPS, "validation_reward": summary["last_validation_reward"]}
+    assert summary["best"] == summary["last"] and summary["exported"] == "last"  # no other step is validated and saved
+    assert f"best: step {STEPS} " in said and f"last: step {STEPS} " in said
+    trees = {sha256_tree(project / "models" / name) for name in ("policy", "trained/last", "trained/best")}
+    assert len(trees) == 1
+
+
+def test_the_time_of_a_step_is_split(finished: tuple[Path, str]) -> None:
+    timings = read_json(finished[0] / "reports/timings/timings.json")
+    assert timings["model_sha256"] == sha256_tree(finished[0] / "models/policy")
+    assert [split["step"] for split in timings["steps"]] == list(range(1, STEPS + 1))
+    for split in timings["steps"]:
+        assert sum(split[part] for part in PARTS) == pytest.approx(split["whole"], abs=0.01)
+        assert split["generation"] > 0 and split["update"] > 0 and split["sync"] > 0 and split["tokens_per_s"] > 0
+        assert split["judging"] == 0  # outcomes are scored by code, no judge is asked
+
+
 def test_the_records_are_whole_and_give_the_metrics(finished: tuple[Path, str]) -> None:
     lines = metrics_of(finished[0])
     assert [(x["step"], x["phase"]) for x in lines] == [
@@ -180,11 +202,15 @@ def test_the_records_are_whole_and_give_the_metrics(finished: tuple[Path, str]) 
     assert any(x["update/grad_norm"] > 0 for x in trained)
 
 
-def test_a_task_whose_prompt_does_not_fit_is_counted_and_ends_nothing(finished: tuple[Path, str]) -> None:
-    (long,) = {t.task_id for t in make_tasks()[:1]}
-    rows = [r for r in read_rollouts(finished[0] / "reports/training/rollouts.parquet") if r["task_id"] == long]
-    assert len(rows) == STEPS * ROLLOUTS
-    assert {(r["stop_reason"], r["reward"]) for r in rows} == {("context_overflow", 0.0)}
+def test_a_task_whose_prompt_does_not_fit_is_left_out_by_name(finished: tuple[Path, str]) -> None:
+    project, said = finished
+    long = make_tasks()[0].task_id
+    rows = read_rollouts(project / "reports/training/rollouts.parquet")
+    assert len({r["task_id"] for r in rows}) == TRAIN_TASKS + VALIDATION_TASKS and long not in {
+        r["task_id"] for r in rows
+    }
+    (left_out,) = read_json(project / "reports/training/summary.json")["lengths"]["left_out"]
+    assert left_out["task_id"] == long and long in said
 
 
 @pytest.mark.slow
@@ -203,6 +229,8 @@ def test_a_killed_training_resumes_at_the_epoch_boundary_and_ends_the_same(
     assert not (project / "models/policy").exists() and not (project / "reports/training").exists()
     said = finish(start(project))
     assert "resuming after step 1 of 2" in said and "step 1/2" not in said and "step 2/2" in said
+    (trained_on,) = [x for x in metrics_of(project) if (x["step"], x["phase"]) == (2, "train")]
+    assert trained_on["act/outputs"] > 0 and trained_on["update/grad_norm"] > 0
     assert_same_results(finished[0], project, base)
 
 

@@ -20,6 +20,8 @@ SMALL_ROLLOUTS = "--tasks 2 --repeats 2 --slots 2 --typical 4 --longest 12 --hid
         ("bench_straggler", "--rollouts 3 --words 2 --calls 1 --tries 1 --hidden 16 --layers 1 --positions 1024", 1),
         ("bench_retokenise", "--few 2 --many 4 --words 1 --tries 1", 1),
         ("bench_advantage", "--outputs 300 --tries 1", 1),
+        ("bench_rollout_step", "--tasks 2 --rollouts 2 --tries 1", 1),
+        ("bench_train_packing", "--tasks 2 --rollouts 2 --tries 1", 2),
     ],
 )
 def test_a_benchmark_prints_its_ratio_and_its_goal(project_root: Path, name: str, arguments: str, ratios: int) -> None:

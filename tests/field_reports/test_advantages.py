@@ -115,7 +115,7 @@ def test_trl_7068_rows_without_a_signal_are_counted(params: Params) -> None:
     from envace.training.step_metrics import advantage_metrics
 
     rows = [RowLabel("act", f"0#{i}", True, (0, i, 0), "") for i in range(4)]
-    batch = LabelledBatch(rows, params.advantage, [0.0, 0.0, 0.0, 0.4])
+    batch = LabelledBatch(rows, params.advantage, scalar_advantages=[0.0, 0.0, 0.0, 0.4])
     assert advantage_metrics(batch)["act/advantage_zero_share"] == 0.75
 
 

@@ -17,7 +17,10 @@ from flows.dvc import STAGES
 SECTIONS = set(Params.model_fields) - {"profile"}
 PLUMBING = {"envace/__init__.py"} | {
     f"envace/{name}.py"
-    for name in ("config", "errors", "locks", "processes", "progress", "quiet", "stage", "strict_yaml")
+    for name in (
+        *("config", "params_basis", "params_training", "profiles", "strict_yaml"),
+        *("errors", "locks", "processes", "progress", "quiet", "stage"),
+    )
 }
 
 

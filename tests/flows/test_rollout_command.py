@@ -60,7 +60,9 @@ def test_evaluated_policies_are_chosen_by_name(show: Callable[..., Any]) -> None
         (["params.yaml"], ["params.yaml", "not a table of rollouts"]),
         (["--task", "nowhere"], ["nowhere", "t0"]),
         (["--step", "99"], ["step 99", "1, 2, 3"]),
-        (["--policy", "base"], ["no policy", "leave --policy out"]),
+        (["--policy", "base"], ["reports/evaluation/rollouts.parquet", "evaluate_policy"]),
+        (["reports/training/rollouts.parquet", "--policy", "base"], ["no policy", "leave --policy out"]),
+        (["reports"], ["this is a folder"]),
     ],
 )
 def test_errors_say_what_where_and_what_to_do(show: Callable[..., Any], arguments: list[str], words: list[str]) -> None:

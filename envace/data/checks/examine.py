@@ -9,6 +9,7 @@ from envace.data.checks.extras import check_extras
 from envace.data.checks.identity import check_message_sizes, check_row_size, check_uuid
 from envace.data.checks.lengths import check_lengths
 from envace.data.checks.messages import check_order, check_pairing, check_shape
+from envace.data.checks.reachable import check_reachable
 from envace.data.checks.results import check_results
 from envace.data.checks.row import Message, Row
 from envace.data.checks.secrets import check_secrets
@@ -48,6 +49,7 @@ def examine(row: Row) -> EvidenceCount:
     if not findings.rejected:
         check_evidence(row, evidence)
         check_lengths(row)
+        check_reachable(row)
         check_secrets(row, row.whole)
     return evidence
 

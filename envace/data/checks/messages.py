@@ -93,6 +93,11 @@ def check_pairing(row: Row) -> None:
             row.findings.add(15, "R", pointer("messages", index, "tool_calls"), detail)
         for number, call in enumerate(calls):
             call_id = call.get("id") or ""
+            answer = index + 1 + number
+            answered = row.messages[answer].get("tool_call_id") if number < results else None
+            if call_id and answered and answered != call_id:
+                detail = f"the result says that it answers {answered!r}, the call at its place is {call_id!r}"
+                row.findings.add(15, "R", pointer("messages", answer, "tool_call_id"), detail)
             if call_id and call_id in seen:
                 place = pointer("messages", index, "tool_calls", number, "id")
                 row.findings.add(15, "W", place, f"the call id {call_id!r} is used twice")

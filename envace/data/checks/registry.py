@@ -59,7 +59,7 @@ _ALL = (
         "R",
         "row",
         "a strict JSON object: no NaN or infinity, no duplicate keys, at most 100 levels deep",
-        "Write the row with a JSON library that refuses NaN, and each key once.",
+        "Write the row as one JSON object, by a JSON library that refuses NaN, each key once.",
     ),
     Check(
         6,
@@ -162,7 +162,14 @@ _ALL = (
         "Nothing, if the tool keeps state; otherwise record one result.",
         "stateful_or_inconsistent",
     ),
-    Check(20, "RW", "tools", "at least one; more than max_tools: W", "Offer fewer tools in a row.", "many_tools"),
+    Check(
+        20,
+        "RW",
+        "tools",
+        "at least one; more than max_tools: W",
+        "Offer at least one tool in a row (a list, or its JSON text), and not more than a prompt holds.",
+        "many_tools",
+    ),
     Check(
         21,
         "RW",
@@ -216,7 +223,7 @@ _ALL = (
         "RW",
         "weight",
         "above 0, at most 1; sums to 1 in a turn (nearly: divided by the sum, W)",
-        "Let the weights of a turn sum to 1.",
+        "Give each item a number above 0 and let those of a turn sum to 1.",
         "weights_renormalised",
     ),
     Check(
@@ -293,15 +300,16 @@ _ALL = (
         "W",
         "secrets",
         "no text that looks like a key, and no e-mail address",
-        "Replace it by a placeholder, and withdraw the key if it was real.",
+        "Replace it by a placeholder (for addresses: one at example.com); withdraw a key that was real.",
         "secret_like",
     ),
     Check(
         40,
-        "R",
+        "RW",
         "outcome, world",
-        "the two keys of ours have their shape where they are given",
-        "Complete them as docs/data.md shows, or leave them out.",
+        "the two keys of ours have their shape where they are given (R); the outcome can be fulfilled (W)",
+        "Complete them as docs/data.md shows, or leave them out; ask for nothing that the reference does not do.",
+        "outcome_unreachable",
     ),
 )
 CHECKS: dict[int, Check] = {check.id: check for check in _ALL}

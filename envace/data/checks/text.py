@@ -11,7 +11,7 @@ from envace.data.checks.violation import pointer
 from envace.data.checks.walk import texts
 from envace.data.content import OPEN, balanced, split_content
 
-CONTROL_TOKENS = re.compile(r"</?(?:think|tool_call|tool_response|tools)>|<\|[A-Za-z_]{2,30}\|>")
+CONTROL_TOKENS = re.compile(r"</?(?:think|tool_call|tool_response|tools)>|<\|[A-Za-z0-9_]{2,40}\|>")
 _NON_CHARACTERS = "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
 BROKEN_CHARACTERS = re.compile(f"[\x00\ud800-\udfff\ufdd0-\ufdef{_NON_CHARACTERS}]")
 _SUSPECT_BYTES = (b"\xef\xb7", b"\xbf\xbe", b"\xbf\xbf")

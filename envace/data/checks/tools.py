@@ -43,6 +43,8 @@ def _check_tool(row: Row, tool: Any, index: int) -> tuple[str, CallValidator | N
     if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
         row.findings.add(22, "R", pointer("tools", index), "a tool must be {type, function: {name, ...}}")
         return None
+    if tool.get("type", "function") != "function":
+        row.findings.add(22, "R", pointer("tools", index, "type"), f"unknown type of tool {tool['type']!r:.80}")
     name, place = function["name"], f"/tools/{index}/function"
     fault, validator = judged_schema(compact_json(function.get("parameters", {})))
     if fault:

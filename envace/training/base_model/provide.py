@@ -6,26 +6,29 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from envace.chat.layout import ChatLayout
 from envace.config import BuildBaseModelParams, SampleParams
-from envace.errors import CheckpointError
 from envace.files import write_json
 from envace.training.base_model.build import build_base_policies, save_policy
+from envace.training.base_model.checkpoint_files import allowed, require_usable, require_whole
+from envace.training.base_model.hub import fetch_model
 
-_COPIED = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
+_GIVEN: dict[str, Any] = {"warm_start": "none: a checkpoint was given", "losses": {}}
 
 
 def provide_base(params: BuildBaseModelParams, sample: SampleParams, base: Path, references: Path) -> dict[str, Any]:
     """Write the base policy to `base` and the policies shown beside it to `references`; both must be new folders.
 
-    Returns the deterministic record of how it was made. Raises CheckpointError for a folder that cannot be used.
+    Returns the deterministic record of how it was made. Raises CheckpointError for a checkpoint that cannot be used,
+    DataError for a hub that cannot be asked.
     """
     references.mkdir(parents=True)
+    kept: list[str] = []
     if params.source == "folder":
         assert params.path is not None
         copy_checkpoint(Path(params.path), base)
-        record: dict[str, Any] = {"source": "folder", "warm_start": "none: a checkpoint was given", "losses": {}}
-        kept: list[str] = []
+        record: dict[str, Any] = {"source": "folder"} | _GIVEN
+    elif params.source == "hub":
+        record = fetch_model(params.hub, base) | _GIVEN
     else:
         policies = build_base_policies(params, sample)
         save_policy(policies.base, policies.tokenizer, base)
@@ -45,13 +48,9 @@ def provide_base(params: BuildBaseModelParams, sample: SampleParams, base: Path,
 
 def copy_checkpoint(source: Path, target: Path) -> None:
     """Copy a local Hugging Face folder: configuration, tokenizer and safetensors, nothing that could run code."""
-    from transformers import AutoTokenizer
-
-    if not (source / "config.json").is_file():
-        raise CheckpointError(f"{source}: no config.json; build_base_model.path must be a Hugging Face model folder")
-    if not list(source.glob("*.safetensors")):
-        raise CheckpointError(f"{source}: no .safetensors file; convert the checkpoint, pickled weights are not loaded")
+    names = allowed(path.name for path in source.glob("*") if path.is_file())
+    require_whole(names, str(source))
     target.mkdir(parents=True)
-    for path in sorted({p for pattern in _COPIED for p in source.glob(pattern)}):
-        shutil.copyfile(path, target / path.name)
-    ChatLayout(AutoTokenizer.from_pretrained(target, local_files_only=True, trust_remote_code=False))
+    for name in names:
+        shutil.copyfile(source / name, target / name)
+    require_usable(target, str(source))

@@ -1,5 +1,8 @@
 """verl 0.9.1 on machines without a GPU, through its own registries. Does nothing where nvidia-smi finds one."""
 
+POLICY_VARIABLE = "ENVACE_POLICY"
+"""Environment variable of a worker: which policy it trains, where there is more than one. It names the server."""
+
 
 def gpu_present() -> bool:
     """Whether this host has an NVIDIA GPU.

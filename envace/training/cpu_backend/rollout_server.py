@@ -15,12 +15,13 @@ from verl.workers.rollout.replica import RolloutReplica, TokenOutput
 from envace.engines.load import load_policy
 from envace.engines.protocol import GenerationRequest
 from envace.errors import EngineError
+from envace.training.cpu_backend import POLICY_VARIABLE
 
 MAX_SLOTS = 128
 
 
-def _actor_name(rank: int) -> str:
-    return f"envace_cpu_server_{rank}"
+def _actor_name(rank: int, policy: str = "") -> str:
+    return f"envace_cpu_server_{policy}{rank}"
 
 
 class CpuServer:
@@ -97,14 +98,22 @@ class CpuServer:
 class CpuReplica(RolloutReplica):
     """Starts the actor of one replica."""
 
+    policy = ""
+
     async def launch_servers(self) -> None:
         """Called by verl when the trainer's workers exist."""
-        name = _actor_name(self.replica_rank)
+        name = _actor_name(self.replica_rank, self.policy)
         length = self.config.prompt_length + self.config.response_length
         actor = ray.remote(CpuServer).options(name=name, num_cpus=0, max_concurrency=1000)
         server: Any = actor.remote(self.model_config.path, length)
         await server.ready.remote()
         self.servers, self._server_handle, self._server_address = [server], server, name
+
+
+class SecondCpuReplica(CpuReplica):
+    """One of a second policy."""
+
+    policy = "rehearse"
 
 
 class CpuServerAdapter(BaseRollout):
@@ -131,5 +140,5 @@ class CpuServerAdapter(BaseRollout):
         if wire_format != "named_tensors":
             raise EngineError(f"the CPU rollout server takes named tensors, not {wire_format!r}")
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights}
-        server: Any = ray.get_actor(_actor_name(self._rank))
+        server: Any = ray.get_actor(_actor_name(self._rank, os.environ.get(POLICY_VARIABLE, "")))
         await server.load_weights.remote(tensors, global_steps)

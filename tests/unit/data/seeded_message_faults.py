@@ -21,6 +21,7 @@ from tests.unit.data.spoiling import (
 )
 
 CALL = "/messages/1/tool_calls/0"
+UNREACHABLE = (40, "W", "/outcome/turns/0/required_calls/0", "outcome_unreachable")
 ARGUMENTS, RESULT = f"{CALL}/function/arguments", "/messages/2/content"
 RECORDED_ERROR = (17, "W", RESULT, "recorded_tool_error")
 USER, REPLY = "/messages/0/content", "/messages/8/content"
@@ -53,6 +54,10 @@ def _contradicting_error(row: RawRow) -> None:
 
 def _say(text: str):  # the user's message, with a text behind it
     return lambda row: message(row).update(content=f"{message(row)['content']} {text}")
+
+
+def _answer_another_call(row: RawRow) -> None:
+    message(row, 2)["tool_call_id"] = message(row, 1)["tool_calls"][1]["id"]
 
 
 MESSAGE_FAULTS: tuple[RowFault, ...] = (
@@ -122,7 +127,8 @@ MESSAGE_FAULTS: tuple[RowFault, ...] = (
     fault(14, "R", "undeclared argument", lambda r: with_argument(r, colour="red"), ARGUMENTS),
     fault(14, "R", "missing argument", lambda r: function(r).update(arguments="{}"), ARGUMENTS),
     fault(14, "W", "wrong type", lambda r: with_argument(r, **{first_argument(r): 7}), ARGUMENTS),
-    fault(14, "W", "not in the enum", _other_enum, ARGUMENTS),
+    fault(14, "W", "not in the enum", _other_enum, ARGUMENTS, beside=(UNREACHABLE,)),
+    fault(15, "R", "result of another call", _answer_another_call, "/messages/2/tool_call_id"),
     fault(15, "R", "result missing", lambda r: r["messages"].pop(3), "/messages/1/tool_calls"),
     fault(15, "R", "result too many", lambda r: r["messages"].insert(3, message(r, 2)), "/messages/1/tool_calls"),
     fault(

@@ -154,9 +154,13 @@ def _drifted(bench: Bench, **now: Any) -> list[Violation]:
 
 
 def _leak(bench: Bench) -> object:
+    files = {}
     for split in ("train", "heldout"):
-        (bench.folder / f"{split}.jsonl").write_text(bench.lines()[0] + "\n", encoding="utf-8")
-    return place_rows(bench.folder, bench.params.prepare_data)
+        row = {**json.loads(bench.lines()[0]), "uuid": f"00000000-0000-4000-8000-0000000000{len(files):02}"}
+        files[split] = [bench.folder / f"raw-{split}.jsonl"]
+        files[split][0].write_text(json.dumps(row) + "\n", encoding="utf-8")
+    validate_files(files, bench.params.validate_data, bench.folder / "kept", OWN)
+    return place_rows(bench.folder / "kept", bench.params.prepare_data)
 
 
 def _bytes(bench: Bench, content: bytes) -> object:

@@ -56,6 +56,11 @@ def _turn(row: RawRow, **change: Any) -> None:
     row["outcome"]["turns"][0].update(change)
 
 
+def _forbid_what_is_required(row: RawRow) -> None:
+    _turn(row, forbidden_tools=[_call(row)["name"]])
+    del row["outcome"]["turns"][0]["required_calls"][1:]
+
+
 def _call(row: RawRow) -> dict[str, Any]:
     return row["outcome"]["turns"][0]["required_calls"][0]
 
@@ -147,6 +152,13 @@ TOOL_FAULTS: tuple[RowFault, ...] = (
         32, "W", "about no calls", lambda r: plain_second_turn(r, "assistant.tool_calls"), "/checklists/0/1/0/focus_on"
     ),
     fault(32, "W", "about no results", lambda r: plain_second_turn(r, "tool.content"), "/checklists/0/1/0/focus_on"),
+    fault(22, "R", "tool of another type", lambda r: r["tools"][0].update(type="func"), "/tools/0/type"),
+    fault(40, "W", "required and forbidden", _forbid_what_is_required, CALL),
+    fault(40, "W", "a call that its schema refuses", lambda r: _call(r)["arguments"].update(dayy="Monday"), CALL),
+    fault(
+        40, "W", "forbidden and unknown", lambda r: _turn(r, forbidden_tools=["rm_rf"]), f"{OUTCOME}/forbidden_tools"
+    ),
+    fault(40, "W", "another fact", lambda r: _turn(r, required_facts=["sunny all day"]), f"{OUTCOME}/required_facts"),
     fault(40, "R", "outcome is a list", lambda r: r.update(outcome=[1]), "/outcome"),
     fault(40, "R", "outcome without turns", lambda r: r.update(outcome={}), "/outcome"),
     fault(40, "R", "unknown key of the outcome", lambda r: r["outcome"].update(score=1), "/outcome"),

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,85 +16,17 @@ from envace.data.fetching import fetch, raw_files
 from envace.errors import DataError
 from envace.files import read_json
 from pipeline_steps.fetch_data import run
+from tests.unit.fake_hub import REVISION, TOKEN, Hub, serving
 
-REVISION = "0123456789abcdef0123456789abcdef01234567"
 ROWS = b'[{"uuid": "a"},\n {"uuid": "b"}]\n'
 MORE = b'{"uuid": "c"}\n'
-TOKEN = "hf_this_must_not_be_shown"
-
-
-@dataclass
-class Hub:
-    """What the small hub holds, and what it was asked."""
-
-    files: dict[str, bytes] = field(default_factory=lambda: {"data/train-0.json": ROWS, "data/train-1.jsonl": MORE})
-    large: tuple[str, ...] = ("data/train-0.json",)
-    licence: Any = "cc-by-4.0"
-    spoil: Callable[[bytes], bytes] = bytes
-    refusal: tuple[int, str] | None = None
-    page: bytes | None = None
-    asked: list[str] = field(default_factory=list)
-    authorizations: list[str] = field(default_factory=list)
-    port: int = 0
-
-    def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body."""
-        if self.refusal:
-            return self.refusal[0], {"X-Error-Code": self.refusal[1]}, b""
-        if self.page is not None:
-            return 200, {}, self.page
-        if path.startswith("/api/"):
-            if not path.startswith("/api/datasets/someone/cm2/revision/"):
-                return 404, {"X-Error-Code": "RepoNotFound"}, b""
-            if REVISION not in path:
-                return 404, {"X-Error-Code": "RevisionNotFound"}, b""
-            return 200, {"Content-Type": "application/json"}, json.dumps(self._info()).encode()
-        name = path.removeprefix(f"/datasets/someone/cm2/resolve/{REVISION}/").replace("%2F", "/")
-        if name not in self.files:
-            return 404, {"X-Error-Code": "EntryNotFound"}, b""
-        return 200, {}, self.spoil(self.files[name])
-
-    def _info(self) -> dict[str, Any]:
-        card = {"license": self.licence} if self.licence else {}
-        siblings = [self._sibling(name, data) for name, data in self.files.items()]
-        return {"id": "someone/cm2", "sha": REVISION, "cardData": card, "siblings": siblings}
-
-    def _sibling(self, name: str, data: bytes) -> dict[str, Any]:
-        blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-        found: dict[str, Any] = {"rfilename": name, "size": len(data), "blobId": blob}
-        if name in self.large:
-            found["lfs"] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest(), "pointerSize": 130}
-        return found
 
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    state = Hub()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.asked.append(self.path)
-            state.authorizations.append(self.headers.get("Authorization", ""))
-            status, headers, body = state.answer(self.path.split("?")[0])
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{state.port}")
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    yield state
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    files = {"data/train-0.json": ROWS, "data/train-1.jsonl": MORE}
+    with serving(Hub(files=files, large=("data/train-0.json",)), monkeypatch) as running:
+        yield running
 
 
 @pytest.fixture

@@ -43,6 +43,13 @@ def test_shares_of_stop_reasons_and_outputs_by_role() -> None:
     assert found.outputs == {1: {"act": 1.5, "rehearse": 0.5}}
 
 
+def test_the_reward_of_a_role_counts_a_rollout_once_for_each_of_its_outputs() -> None:
+    rows = [row(1, 1.0, roles=["act", "rehearse", "act"]), row(1, 0.0), row(1, None, roles=["rehearse"])]
+    found = curves([*rows, row(2, 0.5)])
+    assert [(p.step, round(p.mean, 3), p.rollouts) for p in found.reward_by_role["act"]] == [(1, 0.667, 2), (2, 0.5, 1)]
+    assert [(p.step, p.mean) for p in found.reward_by_role["rehearse"]] == [(1, 1.0)]
+
+
 def test_nothing_at_all() -> None:
     found = curves([])
     assert found.reward == [] and found.stop_reasons == {} and samples([]) == []

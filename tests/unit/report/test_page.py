@@ -70,6 +70,25 @@ def test_the_page_holds_what_a_reader_looks_for(project: Path) -> None:
     assert text.count("data:image/png;base64,") == 4
 
 
+def timings(model_sha256: str) -> dict[str, object]:
+    parts = {"generation": 2.0, "judging": 0.5, "update": 3.0, "sync": 0.1, "checkpoint": 0.2, "waiting": 0.4}
+    split = {**parts, "whole": 6.2, "validation": 0.0, "tokens_per_s": 900.0}
+    return {"model_sha256": model_sha256, "mean": split, "steps": [{**split, "step": 1}, {**split, "step": 2}]}
+
+
+def test_the_time_of_a_step_is_shown_where_it_is_that_of_this_policy(project: Path) -> None:
+    without = page(project)
+    write_json(project / "reports/timings/timings.json", timings("ab" * 32))
+    text = page(project)
+    assert "A step took 6.2 s on average" in text and "judging 0.5 s" in text and "900 tokens a second" in text
+    assert (project / "run" / "time_split.png").read_bytes().startswith(b"\x89PNG")
+    for other in (timings("cd" * 32), {}, []):
+        write_json(project / "reports/timings/timings.json", other)
+        assert page(project) == without
+    (project / "reports/timings/timings.json").write_text("{")
+    assert page(project) == without and "Where the time went" not in without
+
+
 def test_a_given_base_policy_says_so_and_shows_no_ceiling(finished_project: Callable[..., Path]) -> None:
     text = page(completed(finished_project(beside=False)))
     assert "given as a checkpoint" in text and "removal of those" not in text

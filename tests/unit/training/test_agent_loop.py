@@ -15,9 +15,12 @@ from envace.chat.layout import ChatLayout, render_calls
 from envace.config import Params
 from envace.engines.protocol import GenerationRequest
 from envace.engines.scripted import ScriptedEngine
+from envace.files import compact_json
+from envace.params_training import SimulatorParams
 from envace.training.labels import PADDING_ROLE, RowLabel
 from envace.training.settings import run_settings
 from envace.types import Criterion, Evidence, Rubric, Task, ToolCall
+from tests.world_simulator import world_simulator
 
 CALL = ToolCall(tool_name="get_weather", arguments='{"city": "Oslo"}')
 SCRIPT = [render_calls([CALL]), '{"weather": "sunny"}', "It is sunny."]
@@ -51,11 +54,19 @@ def run(plugins: Any, tokenizer: Any, layout: ChatLayout, params: Params) -> Cal
     """Runs one rollout of a task through the agent loop; gives its rows and the servers."""
     from envace.training.agent_loop import EnvaceAgentLoop
 
-    def start(task: Task, script: list[str], phase: str = "train", **limits: Any) -> Any:
+    def start(
+        task: Task,
+        script: list[str],
+        phase: str = "train",
+        settings: dict[str, Any] | None = None,
+        servers: Any = None,
+        **limits: Any,
+    ) -> Any:
         rollout = params.rollout.model_copy(update={"max_act_tokens": 100, "max_rehearse_tokens": 60, **limits})
-        settings = run_settings(params.model_copy(update={"rollout": rollout}), Path("/nowhere"))
+        made = run_settings(params.model_copy(update={"rollout": rollout}), Path("/nowhere"))
         loop: Any = object.__new__(EnvaceAgentLoop)
-        loop.server_manager, loop.tokenizer, loop._settings = Servers(layout, script), tokenizer, settings
+        loop.server_manager, loop.tokenizer = servers or Servers(layout, script), tokenizer
+        loop._settings = made.model_copy(update=settings or {})
         info = {"index": 7, "phase": phase, "task": task.model_dump_json()}
         return asyncio.run(loop.run({}, extra_info=info, global_steps=4, session_id=2)), loop.server_manager
 
@@ -182,6 +193,46 @@ def test_a_task_with_a_checklist_is_judged_by_the_one_judge_of_the_process(
     assert (record["stop_reason"], record["reward"]) == ("judge_unavailable", None)
     assert all(set(row.response_mask) == {0} for row in rows)
     assert agent_loop._judge.cache_info().misses == 1
+
+
+def test_a_simulators_answers_are_in_the_record_and_no_rows(
+    run: Callable[..., Any], make_task: Callable[..., Task], params: Params
+) -> None:
+    with world_simulator() as server:
+        simulator = with_endpoint(params, server.base_url)
+        rows, servers = run(make_task(ASKED), [SCRIPT[0], SCRIPT[2]], settings={"simulator": simulator})
+        assert server.asked == 1 and len(servers.sampling) == 2
+        assert [r.extra_fields["role"] for r in rows] == ["act", "act"]
+        record = json.loads(rows[-1].extra_fields["record"])
+        assert not rows[0].extra_fields["record"]
+        assert [o["role"] for o in record["outputs"]] == ["act", "rehearse", "act"]
+        (step, _) = json.loads(record["turns"])[0]["steps"]
+        answer = server.environment.respond("get_weather", {"city": "Oslo"})
+        assert step["observations"] == [{"source": "rehearsed", "content": compact_json(answer)}]
+        server.down = True
+        rows, _ = run(make_task(ASKED), [SCRIPT[0], SCRIPT[2]], settings={"simulator": simulator})
+    record = json.loads(rows[-1].extra_fields["record"])
+    assert (record["stop_reason"], record["reward"]) == ("engine_failure", None) and "503" in record["error"]
+    assert all(set(r.response_mask) == {0} for r in rows)
+
+
+def test_each_role_asks_the_servers_of_its_own_policy(
+    run: Callable[..., Any], make_task: Callable[..., Task], layout: ChatLayout
+) -> None:
+    from envace.training.second_policy import RoleClients
+
+    acting, rehearsing = Servers(layout, [SCRIPT[0], SCRIPT[2]]), Servers(layout, [SCRIPT[1]])
+    clients: Any = RoleClients(acting, rehearsing)  # type: ignore[arg-type]
+    rows, _ = run(make_task(ASKED), [], settings={"method": "per_role"}, servers=clients)
+    assert [r.extra_fields["role"] for r in rows] == ["act", "rehearse", "act"] and rows[-1].reward_score == 1.0
+    assert (len(acting.sampling), len(rehearsing.sampling)) == (2, 1)
+
+
+def with_endpoint(params: Params, base_url: str) -> SimulatorParams:
+    """The shipped simulator at an address, impatient."""
+    shipped = params.train_policy.simulator
+    changes = {"base_url": base_url, "model": "world", "retries": 0, "timeout_s": 20.0}
+    return shipped.model_copy(update={"endpoint": shipped.endpoint.model_copy(update=changes)})
 
 
 def written(city: str) -> str:

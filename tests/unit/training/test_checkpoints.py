@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from envace.training.checkpoints import SEAL, discard_after, fingerprint, newest_sealed, seal
+from envace.files import write_json
+from envace.training.checkpoints import SEAL, discard_after, fault_of, fingerprint, newest_sealed, prune, seal
 
 FILES = [
     "actor/model_world_size_1_rank_0.pt",
@@ -112,7 +113,19 @@ def test_a_broken_seal_is_no_seal(tmp_path: Path, content: bytes) -> None:
     checkpoint(tmp_path, 5)
     (checkpoint(tmp_path, 10) / SEAL).write_bytes(content)
     step, said = found(tmp_path)
-    assert step == 5 and len(said) == 1
+    assert step == 5 and len(said) == 1 and SEAL in said[0]
+
+
+def test_a_file_of_gigabytes_that_is_cut_short_is_found_without_reading_it(tmp_path: Path) -> None:
+    path = checkpoint(tmp_path, 10)
+    sealed = {name: {"size": (path / name).stat().st_size, "sha256": "0" * 64} for name in FILES}
+    with (path / FILES[0]).open("wb") as sparse:
+        sparse.truncate(20 << 30)
+    write_json(path / SEAL, sealed | {FILES[0]: {"size": (20 << 30) + 1, "sha256": "0" * 64}})
+    checkpoint(tmp_path, 5)
+    start = time.monotonic()
+    step, said = found(tmp_path)
+    assert step == 5 and FILES[0] in said[0] and time.monotonic() - start < 1
 
 
 def test_a_checkpoint_that_was_never_finished_is_passed_over(tmp_path: Path) -> None:
@@ -146,6 +159,15 @@ def test_checkpoints_beyond_the_one_resumed_from_are_removed(tmp_path: Path) -> 
     discard_after(tmp_path, -1)
     assert list(tmp_path.iterdir()) == []
     discard_after(tmp_path / "missing", -1)
+
+
+def test_pruning_removes_earlier_steps_that_are_not_kept_and_nothing_newer(tmp_path: Path) -> None:
+    for step in (1, 2, 3, 4):
+        checkpoint(tmp_path, step)
+    checkpoint(tmp_path, 5, sealed=False)
+    prune(tmp_path, {2}, newest=4)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["global_step_2", "global_step_4", "global_step_5"]
+    assert fault_of(tmp_path / "global_step_2") is None
 
 
 def test_a_fingerprint_changes_with_every_part_and_not_with_their_order() -> None:

@@ -1,7 +1,8 @@
-"""The estimator as verl calls it: role-wise advantages on every token, scaled to a mean over scorable rows."""
+"""The estimator as verl calls it: role-wise advantages on every token of the rows that count."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def estimate(plan: Plan, params: AdvantageParams) -> tuple[torch.Tensor, torch.T
 
 @settings(deadline=None, max_examples=150)
 @given(plans(), st.sampled_from(["output", "rollout"]), st.booleans())
-def test_equals_role_wise_advantages_times_the_stated_scale(
+def test_equals_role_wise_advantages_on_every_token(
     plugins: Any, plan: Plan, weighting: Any, normalize_std: bool
 ) -> None:
     params = AdvantageParams(weighting=weighting, normalize_std=normalize_std, std_floor=1e-3)
@@ -69,18 +70,23 @@ def test_equals_role_wise_advantages_times_the_stated_scale(
         normalize_std=normalize_std,
         std_floor=1e-3,
     )
-    scale = len(plan) / max(1, int(counts.sum()))
-    assert torch.allclose(found, scalar[:, None] * scale * mask, atol=1e-6)
+    assert torch.allclose(found, scalar[:, None] * mask, atol=1e-6)
     assert batch.scalar_advantages == pytest.approx(scalar.tolist())
     assert bool((found[~counts] == 0).all())
 
 
-def test_the_scale_turns_a_mean_over_all_rows_into_one_over_scorable_rows(plugins: Any, params: Any) -> None:
-    plan: Plan = [("g", "act", f"0#{i}", float(i), True, 2) for i in range(3)]
-    plan += [("g", "act", "0#3", 0.0, False, 2), ("pad1", PADDING_ROLE, "0#0", 0.0, True, 1)]
-    found, mask, _ = estimate(plan, params.advantage)
-    per_row = (found * mask).sum(1) / mask.sum(1).clamp(min=1)
-    assert per_row.tolist() == pytest.approx([-5 / 3, 0, 5 / 3, 0, 0])
+def test_an_update_divides_by_the_rows_that_count(plugins: Any) -> None:
+    from envace.training.trainer import MeanOverCounted
+
+    class Workers:
+        def update_actor(self, batch: Any) -> Any:
+            return batch.extra_info["global_batch_size"]
+
+    rows = [RowLabel("act", "0#0", scorable, (0, 0, 0), "") for scorable in (True, True, False)]
+    rows += [RowLabel(PADDING_ROLE, "0#0", True, (0, 0, 0), "")] * 2
+    batch = SimpleNamespace(extra_info={"global_batch_size": len(rows)})
+    assert MeanOverCounted(Workers(), rows).update_actor(batch) == 2
+    assert MeanOverCounted(Workers(), rows[2:]).update_actor(batch) == 1  # nothing to learn from, nothing divided by 0
 
 
 def test_without_labels_the_estimator_refuses(plugins: Any) -> None:

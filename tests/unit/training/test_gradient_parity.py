@@ -65,13 +65,23 @@ def baseline_advantages(rows: list[Row]) -> list[float]:
     return result
 
 
-def by_hand(model: Any, rows: list[Row], old: list[torch.Tensor], temperature: float, clip: float) -> torch.Tensor:
-    """-J of the method: mean over an output's tokens, then over scorable outputs."""
+def by_hand(
+    model: Any,
+    rows: list[Row],
+    old: list[torch.Tensor],
+    reference: list[torch.Tensor],
+    temperature: float,
+    clip: float,
+    kl: float,
+) -> torch.Tensor:
+    """-J of the method: mean over an output's tokens, then over scorable outputs; KL by the low-variance estimate."""
     total = torch.zeros(())
-    for row, advantage, before in zip(rows, baseline_advantages(rows), old, strict=True):
+    for row, advantage, before, wanted in zip(rows, baseline_advantages(rows), old, reference, strict=True):
         if row.counts:
-            ratio = (log_probs(model, row, temperature) - before).exp()
-            total = total + torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
+            now = log_probs(model, row, temperature)
+            ratio, away = (now - before).exp(), wanted - now
+            gain = torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
+            total = total + (gain - kl * (away.exp() - away - 1)).mean()
     return -total / sum(r.counts for r in rows)
 
 
@@ -99,7 +109,13 @@ def estimator_advantages(rows: list[Row], params: AdvantageParams) -> list[torch
 
 
 def through_verl(
-    model: Any, rows: list[Row], old: list[torch.Tensor], config: Any, params: AdvantageParams, micro_rows: int
+    model: Any,
+    rows: list[Row],
+    old: list[torch.Tensor],
+    reference: list[torch.Tensor],
+    config: Any,
+    params: AdvantageParams,
+    micro_rows: int,
 ) -> None:
     """Accumulate the gradient in `model` as one update of verl's FSDP engine does, micro-batch by micro-batch."""
     from functools import partial
@@ -124,6 +140,7 @@ def through_verl(
             "response_mask": nested(masks),
             "loss_mask": nested(masks),
             "old_log_probs": nested(old),
+            "ref_log_prob": nested(reference),
             "advantages": nested(estimator_advantages(rows, params)),
         },
         batch_size=len(rows),
@@ -131,7 +148,8 @@ def through_verl(
     tokens = sum(sum(m) for m in masks)
     tu.assign_non_tensor(data, use_dynamic_bsz=False, micro_batch_size_per_gpu=micro_rows, use_remove_padding=False)
     tu.assign_non_tensor(data, temperature=config.actor_rollout_ref.rollout.temperature, dp_size=1)
-    tu.assign_non_tensor(data, global_batch_size=len(rows), batch_num_tokens=tokens)
+    tu.assign_non_tensor(data, batch_num_tokens=tokens)
+    tu.assign_non_tensor(data, global_batch_size=sum(r.counts for r in rows))  # as MeanOverCounted says
     engine: Any = object.__new__(FSDPEngineWithLMHead)
     engine.module, engine.pad_to_length, engine._autocast_dtype = model, None, torch.float32
     engine.engine_config = SimpleNamespace(entropy_checkpointing=False)
@@ -148,6 +166,7 @@ def gradients(model: Any) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("micro_rows", [12, 3])
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 @pytest.mark.parametrize("moved", [False, True], ids=["on policy", "clipped"])
+@pytest.mark.parametrize("kl", [0.0, 0.1])
 def test_the_gradient_of_verl_is_the_gradient_of_the_objective(
     plugins: Any,
     random_model: Callable[..., Any],
@@ -156,22 +175,25 @@ def test_the_gradient_of_verl_is_the_gradient_of_the_objective(
     micro_rows: int,
     temperature: float,
     moved: bool,
+    kl: float,
 ) -> None:
     sampling = params.rollout.act.model_copy(update={"temperature": temperature})
     rollout = params.rollout.model_copy(update={"act": sampling, "rehearse": sampling})
-    train = params.train_policy.model_copy(update={"clip_ratio": 0.1, "micro_batch_rows": micro_rows})
+    changes = {"clip_ratio": 0.1, "micro_batch_rows": micro_rows, "kl_coefficient": kl}
+    train = params.train_policy.model_copy(update=changes)
     chosen = params.model_copy(update={"rollout": rollout, "train_policy": train})
     config = compose(verl_overrides(chosen, run_paths, None))
     rows, model = make_rows(), random_model()
     with torch.no_grad():
         old = [log_probs(model, r, temperature) for r in rows]
+        reference = [log_probs(random_model(1), r, temperature) for r in rows]
         if moved:  # ratios beyond both bounds, within verl's dual clip at 3, which the method does not have
             generator = torch.Generator().manual_seed(0)
             old = [o + 0.3 * torch.randn(len(o), generator=generator).clamp(-2, 2) for o in old]
-    by_hand(model, rows, old, temperature, clip=0.1).backward()
+    by_hand(model, rows, old, reference, temperature, clip=0.1, kl=kl).backward()
     wanted = gradients(model)
     model.zero_grad()
-    through_verl(model, rows, old, config, chosen.advantage, micro_rows)
+    through_verl(model, rows, old, reference, config, chosen.advantage, micro_rows)
     found = gradients(model)
     assert found.keys() == wanted.keys()
     scale = max(float(g.abs().max()) for g in wanted.values())

@@ -13,8 +13,9 @@ import pytest
 import envace.training.launch as launch
 from envace.config import Params
 from envace.errors import DataError, TrainingError
+from envace.files import sha256_tree
 from envace.rollout.records import rollout_row
-from envace.training.checkpoints import seal
+from envace.training.best import close_checkpoint
 from envace.training.recorder import Recorder
 from envace.types import Output, Role, Rollout, StopReason, Task, TurnRecord
 
@@ -29,6 +30,7 @@ class Verl:
     def __init__(self) -> None:
         self.starts: list[tuple[int, str | None]] = []
         self.stop: str | None = None
+        self.validation: dict[int, float] = {}  # rewards other than a tenth of the step
 
     def __call__(self, params: Params, paths: Any, resume: Path | None, recorder: Recorder, done: int) -> None:
         self.starts.append((done, resume.name if resume else None))
@@ -49,19 +51,20 @@ class Verl:
             self._record(recorder, "train", step)
             self._maybe_stop(f"step {step} recorded")
             if folder.is_dir():
-                seal(folder)
+                close_checkpoint(folder, recorder, train.keep_checkpoints)
 
     def _maybe_stop(self, point: str) -> None:
         if self.stop == point:
             self.stop = None
             raise Stopped(point)
 
-    @staticmethod
-    def _record(recorder: Recorder, phase: str, step: int) -> None:
+    def _record(self, recorder: Recorder, phase: str, step: int) -> None:
+        reward = step / 10 if phase == "train" else self.validation.get(step, step / 10)
         output = Output(Role.ACT, 0, [1], [2], [0.0], f"step {step}")
-        rollout = Rollout("t", 0, [output], [TurnRecord(0, "Hi")], StopReason.COMPLETED, step / 10)
+        rollout = Rollout("t", 0, [output], [TurnRecord(0, "Hi")], StopReason.COMPLETED, reward)
         name = "reward/mean" if phase == "train" else "validation/reward/mean"
-        recorder.write(phase, step, {name: step / 10}, [json.dumps(rollout_row(rollout, step=step, phase=phase))], {})
+        rows = [json.dumps(rollout_row(rollout, step=step, phase=phase))]
+        recorder.write(phase, step, {name: reward}, rows, {"step": 2.0, "gen": 1.0} if phase == "train" else {})
 
 
 @pytest.fixture
@@ -77,13 +80,15 @@ def start(
 ) -> Callable[..., Path]:
     """Runs a training of five steps with a checkpoint every second one; gives the folder of its outputs."""
     shutil.copytree(saved_policy, tmp_path / "base")
+    own = [*sample_tasks[:9], sample_tasks[9].model_copy(update={"split": "validation"})]
 
     def run(tasks: list[Task] | None = None, **changes: Any) -> Path:
         asked = {"steps": 5, "checkpoint_every": 2, "validate_every": 2, "tasks_per_step": 2} | changes
         changed = params.model_copy(update={"train_policy": params.train_policy.model_copy(update=asked)})
-        outputs = launch.TrainingOutputs(tmp_path / "out/policy", tmp_path / "out/reports")
-        launch.train(changed, tasks or sample_tasks[:10], tmp_path / "base", tmp_path / "state", outputs)
-        return tmp_path / "out"
+        out = tmp_path / "out"
+        outputs = launch.TrainingOutputs(out / "policy", out / "trained", out / "reports", out / "timings.json")
+        launch.train(changed, tasks or own, tmp_path / "base", tmp_path / "state", outputs)
+        return out
 
     return run
 
@@ -106,7 +111,13 @@ def test_a_run_brings_home_its_policy_and_reports_and_leaves_no_state(
         "last_reward": 0.5,
         "first_validation_reward": 0.0,
         "last_validation_reward": 0.5,
+        "best": {"step": 5, "validation_reward": 0.5},
+        "last": {"step": 5, "validation_reward": 0.5},
+        "exported": "last",
     }
+    timings = json.loads((out / "timings.json").read_text())
+    assert len(timings["steps"]) == 5 and timings["mean"]["generation"] == timings["mean"]["waiting"] == 1.0
+    assert timings["model_sha256"] == sha256_tree(out / "policy")
     assert verl.starts == [(0, None)] and list((tmp_path / "state").iterdir()) == []
 
 
@@ -135,11 +146,11 @@ def test_a_run_stopped_after_its_last_seal_only_brings_its_outputs_home(
     wanted = contents(start())
     verl.starts.clear()
 
-    def stopped(*_: Any) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
         raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr(launch, "_bring_home", stopped)
+        patch.setattr(launch, "bring_home", stopped)
         with pytest.raises(Stopped):
             start()
     assert contents(start()) == wanted and len(verl.starts) == 1
@@ -159,6 +170,70 @@ def test_a_damaged_checkpoint_is_passed_over_named_and_trained_again(
     assert contents(start()) == wanted
     said = capsys.readouterr().out
     assert "checkpoint of step 4 is not used" in said and "config.json" in said and "resuming after step 2" in said
+
+
+def policy(folder: Path) -> int:
+    """The step whose weights a folder holds."""
+    return json.loads((folder / "config.json").read_text())["step"]
+
+
+@pytest.mark.parametrize("export", ["last", "best"])
+@pytest.mark.parametrize("stop", [None, "step 4 saved", "step 5 recorded"])
+def test_the_best_and_the_last_come_home_and_params_choose_between_them(
+    start: Callable[..., Path], verl: Verl, export: str, stop: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verl.validation = {2: 0.9, 4: 0.9, 5: 0.7, 0: 0.95}
+    if stop:
+        verl.stop = stop
+        with pytest.raises(Stopped):
+            start(export=export)
+    out = start(export=export)
+    assert (policy(out / "trained/best"), policy(out / "trained/last")) == (2, 5)
+    assert policy(out / "policy") == {"best": 2, "last": 5}[export]
+    summary = json.loads((out / "reports/summary.json").read_text())
+    assert summary["best"] == {"step": 2, "validation_reward": 0.9}
+    assert summary["last"] == {"step": 5, "validation_reward": 0.7} and summary["exported"] == export
+    assert "best: step 2 (validation reward 0.900), last: step 5" in capsys.readouterr().out
+
+
+def test_the_best_outlives_the_newest_that_are_kept(start: Callable[..., Path], verl: Verl, tmp_path: Path) -> None:
+    verl.validation = {1: 0.9}
+    verl.stop = "step 5 begun"
+    with pytest.raises(Stopped):
+        start(checkpoint_every=1, validate_every=1)
+    left = sorted(p.name for p in (tmp_path / "state").glob("*/checkpoints/*"))
+    assert left == ["global_step_1", "global_step_3", "global_step_4"]
+
+
+def test_a_stand_in_for_validation_tasks_chooses_no_best(
+    start: Callable[..., Path], verl: Verl, sample_tasks: list[Task]
+) -> None:
+    verl.validation = {2: 0.9}
+    out = start([t.model_copy(update={"split": "train"}) for t in sample_tasks[:4]], export="best")
+    assert policy(out / "policy") == policy(out / "trained/best") == 5
+
+
+def test_a_run_of_other_parameters_is_named_and_kept(
+    start: Callable[..., Path], verl: Verl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verl.stop = "step 5 begun"
+    with pytest.raises(Stopped):
+        start()
+    (kept,) = (tmp_path / "state").iterdir()
+    capsys.readouterr()
+    start(learning_rate=1e-5)
+    said = capsys.readouterr().out
+    assert f"{kept.resolve()} holds a training" in said.replace(str(kept), str(kept.resolve()))
+    assert "train_policy.learning_rate 0.0003" in said and "resuming" not in said and kept.is_dir()
+
+
+def test_what_can_be_known_to_go_wrong_is_told_before_anything_is_started(
+    start: Callable[..., Path], verl: Verl, tmp_path: Path
+) -> None:
+    (tmp_path / "base" / "tokenizer.json").unlink()
+    with pytest.raises(TrainingError, match=r"not started, for 1 reason.*\n.*tokenizer\.json"):
+        start()
+    assert verl.starts == [] and not (tmp_path / "state").exists()
 
 
 @pytest.mark.parametrize("change", [{"learning_rate": 1e-5}, {"seed": 1}, {"steps": 6}])

@@ -61,7 +61,7 @@ def test_every_parameter_reaches_verl(plugins: Any, params: Params, run_paths: R
     assert (config.data.train_batch_size, config.data.seed) == (3, 7)
     assert (config.data.max_prompt_length, config.data.max_response_length) == (300, 40)
     assert (trainer.total_training_steps, trainer.test_freq, trainer.save_freq) == (11, 4, 6)
-    assert trainer.max_actor_ckpt_to_keep == 3 and trainer.total_epochs >= 11
+    assert trainer.max_actor_ckpt_to_keep is None and trainer.total_epochs >= 11  # envace.training.best removes them
     assert config.algorithm.adv_estimator == "role_wise_grpo" and trainer.v1.trainer_mode == "envace_sync"
 
 
@@ -96,10 +96,33 @@ def test_a_key_that_verl_does_not_have_is_refused(
         compose([*verl_overrides(params, run_paths, None), override])
 
 
+def test_each_method_has_its_trainer(plugins: Any, params: Params, run_paths: RunPaths) -> None:
+    modes = {
+        method: compose(verl_overrides(with_training(params, method=method), run_paths, None)).trainer.v1.trainer_mode
+        for method in ("envace", "grpo", "per_role")
+    }
+    assert modes == {"envace": "envace_sync", "grpo": "envace_sync", "per_role": "envace_per_role"}
+
+
+def test_the_old_log_probabilities_are_the_rollouts_or_the_trainers(
+    plugins: Any, params: Params, run_paths: RunPaths
+) -> None:
+    for asked, bypass in (("rollout", True), ("trainer", False)):
+        config = compose(verl_overrides(with_training(params, old_log_probs=asked), run_paths, None))
+        assert config.algorithm.rollout_correction.bypass_mode is bypass
+
+
+def test_more_than_one_process_without_gpus_is_refused(params: Params, run_paths: RunPaths) -> None:
+    hardware = params.train_policy.hardware.model_copy(update={"gpus_per_node": 2})
+    with pytest.raises(ConfigError, match="one training process"):
+        verl_overrides(with_training(params, hardware=hardware), run_paths, None)
+
+
 def test_roles_at_different_temperatures_are_refused(params: Params, run_paths: RunPaths) -> None:
     asked = with_rollout(params, rehearse=SamplingParams(temperature=0.01, top_p=1.0))
     with pytest.raises(ConfigError, match="temperature"):
         verl_overrides(asked, run_paths, None)
+    verl_overrides(with_training(asked, method="grpo"), run_paths, None)  # its rehearse role is not trained
 
 
 def test_greedy_training_is_refused(params: Params, run_paths: RunPaths) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -113,6 +116,40 @@ def test_lines_and_rows_are_in_order_and_hold_no_durations(tmp_path: Path) -> No
     assert "1.5" not in (tmp_path / "metrics.jsonl").read_text()
     rows = read_rollouts(tmp_path / "rollouts.parquet")
     assert len(rows) == 8 and rows[0]["outputs"][0]["text"] == "Zażółć"
+
+
+ENDLESS = """
+import json, sys
+from pathlib import Path
+from envace.training.recorder import Recorder
+recorder, step = Recorder(Path(sys.argv[1])), 0
+rollouts = [json.dumps({"reward": i / 7, "text": "x" * 2000}) for i in range(20)]
+while True:
+    step += 1
+    recorder.write("train", step, {"reward/mean": step / 1000}, rollouts, {"step": 1.0})
+    print(step, flush=True)
+"""
+
+
+def test_a_kill_loses_at_most_the_step_that_was_being_recorded(tmp_path: Path) -> None:
+    for attempt in range(8):
+        folder = tmp_path / str(attempt)
+        command = [sys.executable, "-c", ENDLESS, str(folder)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        told = int(process.stdout.readline())
+        time.sleep(0.003 * attempt)
+        process.kill()
+        told = max([told, *(int(line) for line in process.stdout.read().split())])
+        process.wait()
+        recorder = Recorder(folder)
+        steps = recorder.steps("train")
+        assert steps == list(range(1, len(steps) + 1)) and told <= len(steps) <= told + 1
+        for step in steps:
+            assert recorder.metrics("train", step) == {"step": step, "phase": "train", "reward/mean": step / 1000}
+            assert recorder.timings("train", step) == {"step": 1.0}
+            lines = (folder / f"train-{step:06d}.rollouts.jsonl").read_text().splitlines()
+            assert len([json.loads(line) for line in lines]) == 20
 
 
 def test_a_figure_that_is_no_number_is_refused_rather_than_stored(tmp_path: Path) -> None:

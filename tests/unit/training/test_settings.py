@@ -24,6 +24,15 @@ def test_settings_come_back_as_they_were_written(params: Params, tmp_path: Path)
     assert settings.rollout == params.rollout and settings.seed == params.train_policy.seed
 
 
+def test_only_the_method_grpo_has_a_simulator_and_it_samples_in_its_own_way(params: Params, tmp_path: Path) -> None:
+    assert run_settings(params, tmp_path).simulator is None
+    train = params.train_policy.model_copy(update={"method": "grpo"})
+    settings = run_settings(params.model_copy(update={"train_policy": train}), tmp_path)
+    assert settings.simulator == train.simulator
+    assert settings.rollout.rehearse == settings.validation_rollout.rehearse == train.simulator.sampling
+    assert settings.rollout.act == params.rollout.act and settings.validation_rollout.act == train.validation_act
+
+
 def test_verl_finds_the_agent_loop_in_the_file(plugins: Any, params: Params, tmp_path: Path) -> None:
     from omegaconf import OmegaConf
     from verl.utils.import_utils import load_class_from_fqn

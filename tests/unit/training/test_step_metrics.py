@@ -40,6 +40,18 @@ def test_figures_are_by_role() -> None:
     assert metrics["validation/rehearse/malformed_share"] == 0.5
 
 
+def test_the_reward_of_a_role_is_the_mean_over_its_outputs() -> None:
+    act, rehearse = ("act", "a"), ("rehearse", "{}")
+    made = [
+        record(1.0, outputs=[act, rehearse, act]),
+        record(0.0, outputs=[act]),
+        record(None, outputs=[act, rehearse]),
+    ]
+    metrics = rollout_metrics(made)
+    assert metrics["act/reward_mean"] == pytest.approx(2 / 3, abs=1e-6) and metrics["rehearse/reward_mean"] == 1.0
+    assert "act/reward_mean" not in rollout_metrics([record(None, outputs=[act])])
+
+
 def test_what_has_nothing_to_average_is_left_out() -> None:
     metrics = rollout_metrics([record(None, "engine_failure"), record(None, "cancelled")])
     assert "reward/mean" not in metrics and "rehearse/malformed_share" not in metrics

@@ -27,6 +27,13 @@ SEAMS: list[tuple[str, str, list[str]]] = [
             *("reward_score", "num_turns", "metrics", "extra_fields"),
         ],
     ),
+    ("verl.checkpoint_engine", "CheckpointEngineManager", ["config", "actor_wg", "replicas"]),
+    ("verl.checkpoint_engine", "CheckpointEngineManager.update_weights", ["global_steps"]),
+    ("verl.checkpoint_engine", "CheckpointEngineManager.sleep_replicas", []),
+    ("verl.single_controller.ray", "RayClassWithInitArgs", ["cls"]),
+    ("verl.single_controller.ray", "RayWorkerGroup", ["resource_pool", "ray_cls_with_init"]),
+    ("verl.single_controller.ray", "RayWorkerGroup.spawn", ["prefix_set"]),
+    ("verl.single_controller.ray", "create_colocated_worker_cls", ["class_dict"]),
     ("verl.plugin.platform", "set_platform", ["platform"]),
     ("verl.plugin.platform.platform_base", "PlatformBase", []),
     ("verl.plugin.platform.platform_cuda", "PlatformCUDA.is_platform_available", ["use_smi_check"]),
@@ -35,12 +42,21 @@ SEAMS: list[tuple[str, str, list[str]]] = [
     ("verl.trainer.main_ppo", "run_ppo", ["config", "task_runner_class"]),
     ("verl.trainer.ppo.core_algos", "ADV_ESTIMATOR_REGISTRY", []),
     ("verl.trainer.ppo.core_algos", "register_adv_est", ["name_or_enum"]),
+    ("verl.trainer.ppo.utils", "Role.ActorRollout", []),
+    ("verl.trainer.ppo.utils", "Role.ActorRolloutRef", []),
     ("verl.trainer.ppo.utils", "need_critic", ["config"]),
     ("verl.trainer.ppo.utils", "need_reference_policy", ["config"]),
     ("verl.trainer.ppo.v1.trainer_base", "TRAINER_REGISTRY", []),
     ("verl.trainer.ppo.v1.trainer_base", "register_trainer", ["name"]),
     ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync", ["config"]),
     ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync.on_init_end", []),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._setup", []),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync.on_step_end", []),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync.on_sample_end", []),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync.get_llm_client", []),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._save_checkpoint", []),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._compute_old_log_prob", ["batch", "metrics"]),
+    ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._compute_ref_log_prob", ["batch", "metrics"]),
     ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._get_required_batch_multiple", ["dp_size"]),
     ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._balance_batch", ["batch", "metrics"]),
     ("verl.trainer.ppo.v1.trainer_sync", "PPOTrainerSync._compute_advantage", ["batch", "metrics"]),
@@ -55,6 +71,7 @@ SEAMS: list[tuple[str, str, list[str]]] = [
         "PPOTrainerSync._val_metrics_update",
         ["data_sources", "sample_uids", "reward_extra_infos_dict", "sample_turns"],
     ),
+    ("verl.utils.config", "omega_conf_to_dataclass", ["config"]),
     ("verl.utils.config", "validate_config", ["config", "use_reference_policy", "use_critic"]),
     ("verl.utils.distributed", "initialize_global_process_group_ray", ["timeout_second", "backend"]),
     ("verl.workers.engine.base", "EngineRegistry.register", ["model_type", "backend", "device"]),
@@ -75,6 +92,9 @@ SEAMS: list[tuple[str, str, list[str]]] = [
         "TokenOutput",
         ["token_ids", "log_probs", "stop_reason", "num_preempted", "extra_fields"],
     ),
+    ("verl.workers.rollout.llm_server", "LLMServerManager.create", []),
+    ("verl.workers.rollout.llm_server", "LLMServerManager.get_client", []),
+    ("verl.workers.rollout.llm_server", "LLMServerManager.get_replicas", []),
     (
         "verl.workers.rollout.llm_server",
         "LLMServerClient.generate",
@@ -83,6 +103,7 @@ SEAMS: list[tuple[str, str, list[str]]] = [
     ("transfer_queue", "kv_batch_get", ["keys", "partition_id", "select_fields"]),
     ("transfer_queue", "KVBatchMeta", ["keys", "tags", "partition_id", "extra_info"]),
     ("transfer_queue", "KVBatchMeta.reorder", []),
+    ("transfer_queue", "KVBatchMeta.select_keys", ["keys_to_select"]),
 ]
 # names that are set on verl's modules by importing them whole: (module as imported, attribute)
 WHOLE_MODULES = {
@@ -120,6 +141,13 @@ def test_what_the_cpu_backend_replaces_is_there_to_be_replaced() -> None:
     for name in ("engine_workers.py", "engine/fsdp/transformer_impl.py"):
         source = (folder / "workers" / name).read_text()
         assert "initialize_global_process_group_ray" in source or "initialize_global_process_group_ray" in distributed
+
+
+def test_a_worker_group_takes_variables_for_its_workers() -> None:
+    from verl.single_controller.ray import RayWorkerGroup
+
+    source = inspect.getsource(RayWorkerGroup)
+    assert 'kwargs.get("worker_env"' in source and "env_vars.update(worker_env)" in source
 
 
 def test_the_list_of_seams_is_complete(project_root: Path) -> None:
@@ -211,6 +239,7 @@ def test_a_rollout_keeps_its_request_id_so_that_its_prefix_is_found_again(compos
 def test_labels_hold_exactly_what_the_agent_loop_writes() -> None:
     written = {"role": "act", "scorable": True, "order": [3, 1, 2], "record": "{}", "global_steps": 4}
     label = RowLabel.of(written, padding=False)
-    assert dataclasses.astuple(label) == ("act", "3#1", True, (3, 1, 2), "{}") and label.counts
+    assert dataclasses.astuple(label) == ("act", "3#1", True, (3, 1, 2), "{}", (0.0, 0.0)) and label.counts
+    assert RowLabel.of(written | {"seconds": [0.5, 2.0]}, padding=False).seconds == (0.5, 2.0)
     padded = RowLabel.of(written, padding=True)
     assert not padded.counts and padded.record == ""

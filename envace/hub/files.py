@@ -1,21 +1,16 @@
-"""The files of a hub repository: which ones are wanted, and their download with size and digest checked."""
+"""The files of a hub repository, and their download with size and digest checked."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from envace.config import HubParams
-from envace.data.reader import SUFFIXES
 from envace.errors import DataError
 from envace.files import sha256_file
 from envace.progress import Report, progress
-
-_SHOWN = 10  # file names listed in an error
 
 
 @dataclass(frozen=True)
@@ -27,11 +22,6 @@ class HubFile:
     sha256: str | None
     blob_id: str | None
 
-    @property
-    def suffix(self) -> str:
-        """The kind of raw file by its name, or nothing."""
-        return next((suffix for suffix in SUFFIXES if self.path.endswith(suffix)), "")
-
 
 def listed_files(info: Any) -> list[HubFile]:
     """The files of a repository's answer, by name."""
@@ -39,36 +29,14 @@ def listed_files(info: Any) -> list[HubFile]:
     return sorted(files, key=lambda file: file.path)
 
 
-def matching(files: list[HubFile], glob: str | None, key: str, repository: str | None) -> list[HubFile]:
-    """The files that match, in name order (`*` also matches a slash). Raises DataError where there are none."""
-    if glob is None:
-        return []
-    found = [file for file in files if fnmatchcase(file.path, glob)]
-    if not found:
-        names = ", ".join(file.path for file in files[:_SHOWN]) or "nothing"
-        more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
-        raise DataError(f"{repository}: no file matches fetch_data.hub.{key} {glob!a}; there are {names}{more}")
-    odd = [file.path for file in found if not file.suffix]
-    if odd:
-        raise DataError(
-            f"{repository}: {odd[0]!a} matches fetch_data.hub.{key}, but its name does not end in "
-            f"{', '.join(SUFFIXES)}; narrow the pattern"
-        )
-    return found
-
-
-def download(api: Any, params: HubParams, file: HubFile, target: Path) -> None:
+def download(url: str, token: Any, file: HubFile, target: Path) -> None:
     """Fetch one file, again from where it broke off if need be. Raises DataError where it is not what is stated."""
-    from huggingface_hub import hf_hub_url
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers
 
-    url = hf_hub_url(
-        params.repository or "", file.path, repo_type=params.type, revision=params.revision, endpoint=api.endpoint
-    )
     with progress(f"fetching {file.path}") as report, _Counted(target, file.size or 0, report) as stream:
         # as it is stored: a compressed transfer could not be taken up again in the middle
-        headers = {**build_hf_headers(token=api.token), "Accept-Encoding": "identity"}
+        headers = {**build_hf_headers(token=token), "Accept-Encoding": "identity"}
         http_get(url, stream, headers=headers)
     _check(file, target)
 

@@ -1,0 +1,159 @@
+"""B7: rollouts a second of our CPU training against TRL's GRPOTrainer with a tool, whole training steps.
+
+Both train the same policy on the same tasks (one user message, one tool) and are timed by the step, the first one left
+out. TRL lives in a venv of its own (`.envace/venvs/trl`, made on the first run: 1.2 GB).
+
+Equal: weights, tokenizer, prompts (compared id by id), the tool, the reward's code, tasks and rollouts a step, rows of
+a micro-batch, most act outputs a rollout, temperature 1, fp32, one thread for the tensor work, one update a step with
+the same learning rate, AdamW, clipping and no KL; the versions of torch and transformers.
+
+Not equal, and in whose favour:
+- our policy also writes what the tool answers (the method), TRL's gets it from the tool's code: TRL's favour
+- ours is one row an output, TRL's one row a rollout (fewer tokens through the trunk): TRL's favour
+- ours runs on Ray (server, trainer and storage in processes of their own, which may use a second core for their
+  bookkeeping), TRL in one process: ours, where there is a core to spare
+- TRL's token limit holds for the whole rollout, results included, ours for each output: whichever ends earlier
+- each draws its own tasks' order and samples, so the rollouts differ; their mean sizes are printed
+Outside on both sides: start-up, checkpoints, validation.
+
+Run: OMP_NUM_THREADS=1 python benchmarks/bench_vs_trl.py --model models/base
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from trl_venv import trl_python
+
+from envace.chat.layout import ChatLayout
+from envace.config import Params, load_params
+from envace.data.canonical import to_task
+from envace.data.sample import build_world, to_raw_record
+from envace.data.sample.conversations import draw_conversations
+from envace.files import read_json, write_json
+from envace.types import Task
+
+GOAL = 1.3
+ROOT = Path(__file__).resolve().parents[1]
+TOOL = "get_weather"
+
+
+def main() -> None:
+    options = arguments()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    params, tasks = sized(load_params(ROOT / "params.yaml"), options), list(islice(one_tool_tasks(), options.tasks))
+    python = trl_python(ROOT)
+    sides = {}
+    with tempfile.TemporaryDirectory(prefix="envace-bench-") as scratch:
+        for _ in range(options.tries):
+            for name, run in (("ours", ours), ("TRL", lambda *a: theirs(python, options.continuous_batching, *a))):
+                if name in options.sides:
+                    found = run(params, tasks, options.model.resolve(), Path(tempfile.mkdtemp(dir=scratch)))
+                    if name not in sides or found["rollouts_per_s"] > sides[name]["rollouts_per_s"]:
+                        sides[name] = found
+    columns = ("rollouts_per_s", "step_s", "generation_s", "outputs", "tokens", "calls", "reward")
+    print(f"{'':6}" + "".join(f"{c:>16}" for c in columns) + "   (outputs, tokens, calls: a rollout)")
+    for name, found in sides.items():
+        print(f"{name:6}" + "".join(f"{found[c]:16.3f}" for c in columns))
+    if "ours" in sides:
+        parts = {name: value for name, value in sides["ours"].items() if name.endswith("_s") and name not in columns}
+        print("ours, the rest of a step: " + ", ".join(f"{name} {value:.2f}" for name, value in parts.items()))
+    if len(sides) == 2:
+        ratio = sides["ours"]["rollouts_per_s"] / sides["TRL"]["rollouts_per_s"]
+        print(f"rollouts/s, ours against TRL: {ratio:.2f} (goal >= {GOAL})")
+
+
+def sized(params: Params, options: argparse.Namespace) -> Params:
+    """The shipped recipe for this comparison: the same limits as TRL's, no validation, one checkpoint at the end."""
+    rollout = params.rollout.model_copy(
+        update={
+            "max_outputs": options.outputs,
+            "max_act_tokens": options.max_tokens,
+            "max_rehearse_tokens": options.max_tokens,
+        }
+    )
+    train = params.train_policy.model_copy(
+        update={
+            "steps": options.steps,
+            "warmup_steps": 0,
+            "validate_every": options.steps + 1,
+            "checkpoint_every": options.steps,
+        }
+    )
+    return params.model_copy(update={"rollout": rollout, "train_policy": train})
+
+
+def one_tool_tasks() -> Iterator[Task]:
+    """Sample tasks of one turn that need the tool, with nothing else on offer."""
+    world = build_world(0)
+    for conversation in draw_conversations(world, 0, "train"):
+        calls = [c.tool_name for t in conversation.turns for step in t.steps for c in step]
+        if len(conversation.turns) == 1 and calls and set(calls) == {TOOL}:
+            alone = replace(conversation, tools=(TOOL,))
+            yield to_task(to_raw_record(world, alone), "train", [], "sample")
+
+
+def ours(params: Params, tasks: list[Task], model: Path, scratch: Path) -> dict[str, float]:
+    """Train with `envace.training` in a process of its own (it starts and ends a Ray cluster)."""
+    write_json(
+        scratch / "work.json", {"params": params.model_dump(mode="json"), "tasks": [t.model_dump() for t in tasks]}
+    )
+    command = [sys.executable, str(Path(__file__).with_name("our_side.py")), str(model), str(scratch)]
+    return run_side(command, scratch)
+
+
+def theirs(
+    python: Path, continuous: bool, params: Params, tasks: list[Task], model: Path, scratch: Path
+) -> dict[str, float]:
+    """Train with TRL in its own venv."""
+    from transformers import AutoTokenizer
+
+    layout = ChatLayout(AutoTokenizer.from_pretrained(model, local_files_only=True))
+    prompts = [[*layout.opening(task), *layout.act_header] for task in tasks]
+    work = {
+        "params": params.model_dump(mode="json"),
+        "tasks": [t.model_dump() for t in tasks],
+        "prompt_ids": prompts,
+        "continuous_batching": continuous,
+    }
+    write_json(scratch / "work.json", work)
+    return run_side([str(python), str(Path(__file__).with_name("trl_side.py")), str(model), str(scratch)], scratch)
+
+
+def run_side(command: list[str], scratch: Path) -> dict[str, float]:
+    """Run one side to its end; what it prints goes to a file that is shown where it fails."""
+    log = scratch / "log.txt"
+    with log.open("w") as file:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        code = subprocess.run(command, cwd=scratch, stdout=file, stderr=file, env=environment).returncode
+    if code:
+        raise SystemExit(f"{' '.join(command)} ended with {code}:\n{log.read_text()[-4000:]}")
+    return read_json(scratch / "figures.json")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, default=ROOT / "models/base", help="a policy that can call the tool")
+    parser.add_argument("--tasks", type=int, default=48, help="different tasks to draw from")
+    parser.add_argument("--steps", type=int, default=8, help="training steps, the first one not counted")
+    parser.add_argument("--outputs", type=int, default=4, help="most act outputs a rollout")
+    parser.add_argument("--max-tokens", type=int, default=96, help="of an output (TRL: of a whole rollout)")
+    parser.add_argument("--tries", type=int, default=1, help="the best of so many counts, both sides in turn")
+    parser.add_argument("--continuous-batching", action="store_true", help="TRL with transformers' own, not generate()")
+    parser.add_argument("--sides", nargs="*", default=["ours", "TRL"], choices=["ours", "TRL"])
+    options = parser.parse_args()
+    if not (options.model / "config.json").is_file():
+        parser.error(f"{options.model}: no policy there; `make run` makes models/base, or name another one")
+    return options
+
+
+if __name__ == "__main__":
+    main()

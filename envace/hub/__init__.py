@@ -1,0 +1,1 @@
+"""Files from Hugging Face repositories: a pinned revision, every file checked, and nothing else of the hub."""
