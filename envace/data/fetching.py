@@ -13,11 +13,11 @@ from envace.data.reader import count_rows
 from envace.data.sample.rows import sample_rows
 from envace.data.sample.turns import Partition
 from envace.data.sample.world import build_world
+from envace.data.schema_names import NOT_STATED
 from envace.errors import DataError
 from envace.files import read_json, sha256_file, write_json
 from envace.progress import progress
 
-NOT_STATED = "not stated"
 SOURCE_FILE = "source.json"
 _RAW_NAME = re.compile(r"(train|heldout|hard)(-\d{5,})?(\.[a-z]+)+")
 

@@ -29,3 +29,5 @@ FOCUS: dict[str, Target] = {
     "user.content": "user",
 }
 """What an item or its evidence looks at, in CM2's words, and the canonical word for it."""
+NOT_STATED = "not stated"
+"""The licence of a source whose owner names none."""

@@ -9,10 +9,10 @@ from typing import Any
 from envace.config import ValidateDataParams
 from envace.data.checks.registry import Severity
 from envace.data.checks.violation import RUN_ROW, Findings, Violation
+from envace.data.schema_names import NOT_STATED
 from envace.files import sha256_file
 
 OWN_SAMPLE = "sample"
-NOT_STATED = "not stated"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 

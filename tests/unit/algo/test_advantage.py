@@ -243,3 +243,20 @@ def test_two_fields_of_labels_never_run_into_each_other() -> None:
     groups, roles = torch.tensor([0, 1, 0, 1]), torch.tensor([2, 0, 2, 0])
     found = role_wise_advantages(torch.tensor([1.0, 5.0, 0.0, 3.0]), groups, roles, torch.arange(4), torch.ones(4))
     assert found.tolist() == [0.5, 1.0, -0.5, -1.0]
+
+
+@pytest.mark.parametrize(
+    ("rewards", "more", "words"),
+    [(torch.tensor([1, 0]), {}, "float"), (torch.tensor([1.0, 0.0]), {"weighting": "rollouts"}, "weighting")],
+)
+def test_wrong_input_is_refused(rewards: torch.Tensor, more: dict[str, Any], words: str) -> None:
+    two, scorable = ["a", "a"], torch.tensor([True, True])
+    with pytest.raises(ValueError, match=words):
+        role_wise_advantages(rewards, two, two, ["0", "1"], scorable, **more)
+
+
+def test_integer_labels_may_be_as_far_apart_as_they_like() -> None:
+    far = torch.tensor([-(2**62), 2**62, -(2**62), 2**62])
+    rewards, scorable = torch.tensor([0.0, 1.0, 1.0, 0.0]), torch.ones(4, dtype=torch.bool)
+    found = role_wise_advantages(rewards, far, torch.zeros(4, dtype=torch.long), torch.arange(4), scorable)
+    assert found.tolist() == [-0.5, 0.5, 0.5, -0.5]

@@ -49,6 +49,21 @@ def test_the_raw_schema_itself_is_left_as_it_is(clean_row: RawRow) -> None:
     assert normalise_row(clean_row) == before == clean_row
 
 
+def test_spellings_that_disagree_are_both_kept_for_a_check_to_name(clean_row: RawRow) -> None:
+    item = clean_row["checklists"][0][0][0]
+    item["strictness"] = not item["required_for_next_turn"]
+    made = normalise_row(clean_row)["checklists"][0][0][0]
+    assert made["required_for_next_turn"] is item["required_for_next_turn"] and "strictness" in made
+
+
+def test_reasoning_beside_the_content_becomes_a_think_block(clean_row: RawRow) -> None:
+    message = clean_row["messages"][-1]
+    thinking, reply = message["content"].removeprefix("<think>\n").split("\n</think>\n\n")
+    other = {**clean_row, "messages": [*clean_row["messages"][:-1], {**message, "content": reply}]}
+    other["messages"][-1]["reasoning_content"] = thinking
+    assert normalise_row(other) == normalise_row(clean_row)
+
+
 def test_the_converted_layout_gives_the_same_row(clean_row: RawRow) -> None:
     converted = {
         "uuid": clean_row["uuid"],

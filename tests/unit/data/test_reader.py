@@ -160,6 +160,7 @@ def test_an_overlong_row_is_not_parsed(tmp_path: Path) -> None:
         ('[{"a": 1}, {"a": ', "ends inside the array"),
         ('[{"a": "x', "ends inside the array"),
         ('[{"a": 1}] {"a": 2}', "after the end"),
+        ('[{"a": 1},\n]', "line 2: a comma stands before the bracket"),
         ('{"a": 1}\n{"a": ', "line 2 is cut short"),
         ('{\n  "a": 1\n}\n', "one row a line"),
     ],

@@ -28,6 +28,11 @@ LINK_LOCAL = [
     "[FE80:0:0:0:0:0:0:1]",
     "[febf::1]",
     "[fd00:ec2::254]",
+    "[fec0::a9fe:a9fe]",
+    "[::ffff:0:169.254.169.254]",
+    "[64:ff9b:1::169.254.169.254]",
+    "[2001:db8::5efe:a9fe:a9fe]",
+    "[v1.a9fe]",
     "100.100.100.200",
     "168.63.129.16",
     "0.0.0.0",
@@ -36,6 +41,7 @@ LINK_LOCAL = [
     "255.255.255.255",
     "metadata.google.internal",
     "METADATA.google.internal",
+    "metadata.azure.internal",
 ]
 
 

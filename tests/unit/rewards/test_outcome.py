@@ -192,6 +192,12 @@ def test_a_fact_stands_in_a_reply_literally(fact: str, reply: str) -> None:
         ("50", "It costs 12.50."),
         ("200", "It costs 1,200."),
         ("a.b", "see axb"),
+        ("40", "The balance is -40."),
+        ("40", "At 9:40 in the morning."),
+        ("40", "It is 40% off."),
+        ("40", "About 40/7 of it."),
+        ("40", "From 30–40 people."),
+        ("5", "It is .5 of it."),
         ("7", ""),
     ],
 )

@@ -280,6 +280,9 @@ def test_a_fact_said_beside_a_call_or_in_reasoning_is_not_in_the_final_reply() -
         'The final reply says that the order "A7" is late.',
         "The final reply contains no match results.",
         "The final reply contains A7.",
+        'The final reply contains "A7" as the final word.',
+        'The reply text "A7" as a whole.',
+        'The reply contains "A7" and "Zoë" as a phrase.',
     ],
 )
 def test_a_condition_about_the_reply_that_says_anything_else_is_not_decided(condition: str) -> None:
