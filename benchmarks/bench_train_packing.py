@@ -6,11 +6,11 @@ backward, no optimizer step) on the same rows, and its gradient is compared with
 - padded, widest: micro-batches in the order in which rollouts ended, every row padded on the right to the longest of
   the step, as trainers do that pad a whole batch at once
 - padded, arrival: the same, each micro-batch padded to its own longest row
-- padded, sorted: rows sorted by length first: what `train_policy` runs on a CPU
+- padded, sorted: rows sorted by length first: what `train_policy` runs on a CPU where rows cannot be merged
 - packed: rows end to end in sequences of at most `--pack` tokens, positions starting anew, attention inside each row
   only: verl's `use_remove_padding`, which we run on a GPU (there with flash attention)
-- merged, ...: a row that is the beginning of a longer row of its rollout (a rollout's history is its next prompt) rides
-  along in that one. Neither verl nor we lay rows out like this; it shows what is left to gain
+- merged, ...: outputs whose prompts continue each other share a row (envace.training.row_merging): what `train_policy`
+  runs, sorted and padded on a CPU, packed on a GPU. Not with KL or entropy terms, nor with method per_role
 
 "useful": tokens of rows / tokens through the trunk. Advantages are drawn from a seed, since what is measured does not
 depend on them; the old log-probabilities are the policy's own, as in the first update after a generation.
@@ -91,7 +91,7 @@ def main() -> None:
         for name in list(layouts)[2:]:
             less, faster = tokens[peer] / tokens[name], walls[peer] / walls[name]
             print(f"{name:16} against {peer}: {less:5.2f}x fewer tokens, wall ratio {faster:.2f}")
-    for name, what in (("padded, sorted", "CPU"), ("packed", "GPU")):
+    for name, what in (("merged, sorted", "CPU"), ("merged, packed", "GPU"), ("packed", "GPU with a KL term")):
         ratio = tokens["padded, arrival"] / tokens[name]
         print(f"tokens through the trunk, padded in arrival order / ours on a {what}: {ratio:.2f} (goal >= {GOAL})")
 

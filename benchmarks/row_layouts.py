@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 import torch
 
+from envace.training.row_merging import chains
+from envace.types import Output, Role
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -76,16 +79,15 @@ def packed(lines: Sequence[Line], rows: Sequence[Row], budget: int) -> list[Micr
 
 
 def merged(rows: Sequence[Row]) -> list[Line]:
-    """Lines in which every row that is the beginning of a longer (or equal) row of its rollout is that row's guest."""
-    lines: dict[str, list[Line]] = defaultdict(list)
-    for i in sorted(range(len(rows)), key=lambda i: (-len(rows[i].ids), i)):
-        row = rows[i]
-        host = next((line for line in lines[row.rollout] if rows[line[0]].ids[: len(row.ids)] == row.ids), None)
-        if host is None:
-            lines[row.rollout].append([i])
-        else:
-            host.append(i)
-    return [line for ours in lines.values() for line in ours]
+    """The rows of `envace.training.row_merging`, each with the output that holds all its others first."""
+    of_rollout: dict[str, list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        of_rollout[row.rollout].append(i)
+    lines = []
+    for mine in of_rollout.values():
+        outputs = [Output(Role.ACT, 0, r.ids[: r.prompt], r.ids[r.prompt :], [], "") for r in (rows[i] for i in mine)]
+        lines += [[mine[i] for i in reversed(chain)] for chain in chains(outputs)]
+    return lines
 
 
 def _outputs(

@@ -1,4 +1,4 @@
-"""verl's agent loop around the shared act–rehearse loop: one training row for each generation of either role."""
+"""verl's agent loop around the shared act–rehearse loop: its outputs become training rows with labels."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from envace.rollout.loop import RolloutSettings, unfold
 from envace.rollout.records import rollout_row
 from envace.rollout.simulated_conversation import unfold_simulated
 from envace.training.labels import PADDING_ROLE
+from envace.training.row_merging import chains, joined
 from envace.training.settings import RunSettings
 from envace.training.stopwatch import FIELD, Stopwatch
 from envace.types import Output, Role, Rollout, Task
@@ -82,7 +83,7 @@ class EnvaceAgentLoop(AgentLoopBase):
             rollout = await unfold(task, index, **parts)
         record = json.dumps(rollout_row(rollout, step=step, phase=info["phase"]))
         if any(output.is_trainable for output in rollout.outputs):
-            rows = _as_rows(rollout, record, int(info["index"]))
+            rows = _as_rows(rollout, record, int(info["index"]), settings.merge_rows)
         else:
             rows = [_stand_in(rollout, record, int(info["index"]), _layout(self.tokenizer).end_id, step)]
         seconds = watch.seconds()
@@ -91,12 +92,19 @@ class EnvaceAgentLoop(AgentLoopBase):
         return rows
 
 
-def _as_rows(rollout: Rollout, record: str, task_index: int) -> list[AgentLoopOutput]:
+def _as_rows(rollout: Rollout, record: str, task_index: int, merge: bool) -> list[AgentLoopOutput]:
     sampled = [(i, output) for i, output in enumerate(rollout.outputs) if output.is_trainable]  # not a simulator's
-    last = sampled[-1][0]
+    outputs = [output for _, output in sampled]
+    rows = chains(outputs) if merge else [[i] for i in range(len(outputs))]
     return [
-        _row(rollout, output, output.role.value, record if i == last else "", [task_index, rollout.rollout_index, i])
-        for i, output in sampled
+        _row(
+            rollout,
+            [outputs[i] for i in row],
+            [outputs[i].role.value for i in row],
+            record if row is rows[-1] else "",
+            [task_index, rollout.rollout_index, sampled[row[0]][0]],
+        )
+        for row in rows
     ]
 
 
@@ -107,24 +115,27 @@ def _stand_in(rollout: Rollout, record: str, task_index: int, end_id: int, step:
     """
     version = {"min_global_steps": step - 1, "max_global_steps": step - 1}
     nothing = Output(Role.ACT, 0, [end_id], [end_id], [0.0], "", engine_fields=version)
-    return _row(rollout, nothing, PADDING_ROLE, record, [task_index, rollout.rollout_index, 0])
+    return _row(rollout, [nothing], [PADDING_ROLE], record, [task_index, rollout.rollout_index, 0])
 
 
-def _row(rollout: Rollout, output: Output, role: str, record: str, order: list[int]) -> AgentLoopOutput:
+def _row(rollout: Rollout, outputs: list[Output], roles: list[str], record: str, order: list[int]) -> AgentLoopOutput:
     scorable = rollout.reward is not None
+    response, mask, log_probs, spans = joined(outputs, scorable and roles[0] != PADDING_ROLE)
     fields = {
-        **output.engine_fields,
-        "role": role,
+        **outputs[-1].engine_fields,
+        **{k: v for k, v in outputs[0].engine_fields.items() if k == "min_global_steps"},
+        "role": roles[0],
+        "spans": [[role, *span] for role, span in zip(roles, spans, strict=True)],
         "scorable": scorable,
         "order": order,
         "record": record,
         "reward_extra_info": {"success": float(rollout.success), "record": record},
     }
     return AgentLoopOutput(
-        prompt_ids=output.prompt_ids,
-        response_ids=output.token_ids,
-        response_mask=[int(scorable and role != PADDING_ROLE)] * len(output.token_ids),
-        response_logprobs=output.log_probs,
+        prompt_ids=outputs[0].prompt_ids,
+        response_ids=response,
+        response_mask=mask,
+        response_logprobs=log_probs,
         reward_score=rollout.reward if rollout.reward is not None else 0.0,
         num_turns=len(rollout.turns),
         metrics=AgentLoopMetrics(),

@@ -6,28 +6,42 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from envace.config import AdvantageParams
 
 PADDING_ROLE = "padding"
 
 
-@dataclass(frozen=True, slots=True)
-class RowLabel:
-    """One row (one output): its role, its rollout, and whether that rollout has a reward."""
+class Span(NamedTuple):
+    """Where one output stands in a row's response: tokens `begin` to `end` (None: to the row's end)."""
 
     role: str
+    begin: int = 0
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowLabel:
+    """One row: the outputs in it, their rollout, and whether that rollout has a reward."""
+
+    role: str  # of the row's first output, or PADDING_ROLE
     rollout: str
     scorable: bool
-    order: tuple[int, int, int]  # (task index, rollout index, output index): a stable order of rows
-    record: str  # the rollout's record as JSON text, on its last output only
+    order: tuple[int, int, int]  # (task index, rollout index, index of the first output): a stable order of rows
+    record: str  # the rollout's record as JSON text, on its last row only
     seconds: tuple[float, float] = (0.0, 0.0)  # of the rollout: in the judge, and in all
+    several: tuple[Span, ...] = ()  # where the row holds more than one output: all of them
 
     @property
     def counts(self) -> bool:
         """Whether the row enters baselines and the loss."""
         return self.scorable and self.role != PADDING_ROLE
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The outputs of the row, in order."""
+        return self.several or (Span(self.role),)
 
     @classmethod
     def of(cls, extra_fields: dict[str, Any], *, padding: bool) -> RowLabel:
@@ -37,12 +51,13 @@ class RowLabel:
         record = "" if padding else extra_fields["record"]
         judging, whole = extra_fields.get("seconds", (0.0, 0.0))
         order = (task, rollout, output)
-        return cls(role, f"{task}#{rollout}", extra_fields["scorable"], order, record, (judging, whole))
+        several = () if padding else tuple(Span(*span) for span in extra_fields.get("spans", ()))
+        return cls(role, f"{task}#{rollout}", extra_fields["scorable"], order, record, (judging, whole), several)
 
 
 @dataclass(slots=True)
 class LabelledBatch:
-    """The labels of one batch in row order, and the advantages once they are computed.
+    """The labels of one batch in row order, and the advantages once they are computed, one for each of `outputs`.
 
     `updates`: how many rows each optimizer update takes, in row order; empty where one takes all of them.
     """
@@ -51,6 +66,11 @@ class LabelledBatch:
     advantage: AdvantageParams
     updates: list[int] = field(default_factory=list)
     scalar_advantages: list[float] = field(default_factory=list)
+
+    @property
+    def outputs(self) -> list[tuple[RowLabel, Span]]:
+        """Every output with its row, in row order."""
+        return [(row, span) for row in self.rows for span in row.spans]
 
 
 _current: ContextVar[LabelledBatch | None] = ContextVar("envace_labelled_batch", default=None)

@@ -30,6 +30,7 @@ class RunSettings(BaseModel):
     advantage: AdvantageParams
     records: str
     keep_checkpoints: int
+    merge_rows: bool  # outputs that continue each other share a row (envace.training.row_merging)
 
 
 def run_settings(params: Params, records: Path) -> RunSettings:
@@ -49,6 +50,8 @@ def run_settings(params: Params, records: Path) -> RunSettings:
         advantage=params.advantage,
         records=str(records),
         keep_checkpoints=train.keep_checkpoints,
+        # not with two policies, nor with terms of the loss that do not scale with the advantage
+        merge_rows=train.method != "per_role" and train.kl_coefficient == 0 and train.entropy_coefficient == 0,
     )
 
 

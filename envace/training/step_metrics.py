@@ -51,15 +51,15 @@ def _verdicts(records: Sequence[dict[str, Any]]) -> Iterator[dict[str, Verdict]]
 
 
 def advantage_metrics(batch: LabelledBatch) -> dict[str, float]:
-    """Size of the advantages by role, and the share of rows without any learning signal."""
+    """Size of the advantages by role, the share of outputs without any learning signal, and counts of rows."""
     metrics: dict[str, float] = {}
     for role in Role:
-        mine = [
-            a for row, a in zip(batch.rows, batch.scalar_advantages, strict=True) if row.counts and row.role == role
-        ]
+        pairs = zip(batch.outputs, batch.scalar_advantages, strict=True)
+        mine = [a for (row, span), a in pairs if row.counts and span.role == role]
         if mine:
             metrics[f"{role.value}/advantage_abs_mean"] = fmean(abs(a) for a in mine)
             metrics[f"{role.value}/advantage_zero_share"] = fmean(float(a == 0) for a in mine)
+    metrics["rows/all"] = len(batch.rows)
     metrics["rows/padding"] = sum(row.role not in set(Role) for row in batch.rows)
     metrics["rows/unscorable"] = sum(not row.scorable and row.role in set(Role) for row in batch.rows)
     return {name: round(float(value), 6) for name, value in metrics.items()}

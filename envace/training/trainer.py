@@ -35,13 +35,13 @@ _KEPT = {
 
 
 class MeanOverCounted:
-    """A worker group for one update, which divides by the rows that count: the objective's mean is over those.
+    """A worker group for one update, which divides by the outputs that count: the objective's mean is over those.
 
     verl divides each part of the loss (policy, KL, entropy) by all rows of the update, padding and unscorable included.
     """
 
     def __init__(self, workers: Any, rows: Sequence[RowLabel]) -> None:
-        self._workers, self._count = workers, max(1, sum(row.counts for row in rows))
+        self._workers, self._count = workers, max(1, sum(len(row.spans) for row in rows if row.counts))
 
     def update_actor(self, batch: Any) -> Any:
         """verl's call, with another divisor."""

@@ -1,4 +1,4 @@
-"""verl's agent loop: one row for each output of either role, with its label, mask, reward and the rollout's record."""
+"""verl's agent loop: the rows of a rollout, with labels, masks, log-probabilities, reward and the rollout's record."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Servers:
         )
         generation = await self.engine.generate(request)
         fields = {"global_steps": 3, "min_global_steps": 3, "max_global_steps": 3}
-        return SimpleNamespace(token_ids=generation.token_ids, log_probs=generation.log_probs, extra_fields=fields)
+        log_probs = [-0.5 - i for i in range(len(generation.token_ids))]
+        return SimpleNamespace(token_ids=generation.token_ids, log_probs=log_probs, extra_fields=fields)
 
 
 @pytest.fixture
@@ -73,10 +74,36 @@ def run(plugins: Any, tokenizer: Any, layout: ChatLayout, params: Params) -> Cal
     return start
 
 
-def test_every_output_is_a_row_with_its_own_prompt_and_the_rollouts_reward(
+SEPARATE = {"merge_rows": False}
+
+
+def test_outputs_that_continue_each_other_are_one_row(
     run: Callable[..., Any], make_task: Callable[..., Task], layout: ChatLayout
 ) -> None:
-    rows, servers = run(make_task(ASKED), SCRIPT)
+    (row,), servers = run(make_task(ASKED), SCRIPT)
+    requests = servers.engine.requests
+    assert row.prompt_ids == requests[0].prompt_ids
+    whole = [*row.prompt_ids, *row.response_ids]
+    assert len(row.response_mask) == len(row.response_logprobs) == len(row.response_ids)
+    label = RowLabel.of(row.extra_fields, padding=False)
+    assert [span.role for span in label.spans] == ["act", "rehearse", "act"]
+    trained = [False] * len(row.response_ids)
+    for span, request, text in zip(label.spans, requests, SCRIPT, strict=True):
+        assert whole[: len(row.prompt_ids) + span.begin] == request.prompt_ids  # just what the policy saw
+        assert layout.text(row.response_ids[span.begin : span.end]) == text
+        trained[span.begin : span.end] = [True] * (span.end - span.begin)
+    assert row.response_mask == [int(t) for t in trained] and 0 in row.response_mask
+    expected = [0.0] * len(trained)
+    for span in label.spans:
+        expected[span.begin : span.end] = [-0.5 - i for i in range(span.end - span.begin)]
+    assert row.response_logprobs == expected
+    assert row.reward_score == 1.0 and label.order == (7, 2, 0) and label.counts
+
+
+def test_every_output_can_be_a_row_with_its_own_prompt_and_the_rollouts_reward(
+    run: Callable[..., Any], make_task: Callable[..., Task], layout: ChatLayout
+) -> None:
+    rows, servers = run(make_task(ASKED), SCRIPT, settings=SEPARATE)
     assert [r.extra_fields["role"] for r in rows] == ["act", "rehearse", "act"]
     assert [layout.text(r.response_ids) for r in rows] == SCRIPT
     assert [r.prompt_ids for r in rows] == [q.prompt_ids for q in servers.engine.requests]
@@ -89,13 +116,13 @@ def test_every_output_is_a_row_with_its_own_prompt_and_the_rollouts_reward(
 
 
 def test_all_rows_set_the_same_fields(run: Callable[..., Any], make_task: Callable[..., Task]) -> None:
-    rows, _ = run(make_task(ASKED), SCRIPT)
+    rows, _ = run(make_task(ASKED), SCRIPT, settings=SEPARATE)
     assert len({frozenset(r.extra_fields) for r in rows}) == 1
     assert len({frozenset(r.model_fields_set) for r in rows}) == 1
 
 
 def test_the_last_row_alone_carries_the_record(run: Callable[..., Any], make_task: Callable[..., Task]) -> None:
-    rows, _ = run(make_task(ASKED), SCRIPT)
+    rows, _ = run(make_task(ASKED), SCRIPT, settings=SEPARATE)
     assert [bool(r.extra_fields["record"]) for r in rows] == [False, False, True]
     record = json.loads(rows[-1].extra_fields["record"])
     assert (record["step"], record["phase"], record["reward"], record["rollout_index"]) == (4, "train", 1.0, 2)
@@ -106,7 +133,7 @@ def test_a_rollout_that_cannot_be_scored_has_rows_with_mask_0(
     run: Callable[..., Any], make_task: Callable[..., Task]
 ) -> None:
     rows, _ = run(make_task(ASKED), SCRIPT[:2])  # the servers fail before the reply
-    assert len(rows) == 2 and all(set(r.response_mask) == {0} for r in rows)
+    assert len(rows) == 1 and all(set(r.response_mask) == {0} for r in rows)
     assert all(r.reward_score == 0.0 and r.extra_fields["scorable"] is False for r in rows)
     record = json.loads(rows[-1].extra_fields["record"])
     assert record["reward"] is None and record["stop_reason"] == "engine_failure"
@@ -202,9 +229,11 @@ def test_a_simulators_answers_are_in_the_record_and_no_rows(
         simulator = with_endpoint(params, server.base_url)
         rows, servers = run(make_task(ASKED), [SCRIPT[0], SCRIPT[2]], settings={"simulator": simulator})
         assert server.asked == 1 and len(servers.sampling) == 2
-        assert [r.extra_fields["role"] for r in rows] == ["act", "act"]
-        record = json.loads(rows[-1].extra_fields["record"])
-        assert not rows[0].extra_fields["record"]
+        (row,) = rows
+        spans = RowLabel.of(row.extra_fields, padding=False).spans
+        assert [span.role for span in spans] == ["act", "act"]
+        assert sum(row.response_mask) == sum(s.end - s.begin for s in spans) < len(row.response_ids)
+        record = json.loads(row.extra_fields["record"])
         assert [o["role"] for o in record["outputs"]] == ["act", "rehearse", "act"]
         (step, _) = json.loads(record["turns"])[0]["steps"]
         answer = server.environment.respond("get_weather", {"city": "Oslo"})
@@ -223,7 +252,7 @@ def test_each_role_asks_the_servers_of_its_own_policy(
 
     acting, rehearsing = Servers(layout, [SCRIPT[0], SCRIPT[2]]), Servers(layout, [SCRIPT[1]])
     clients: Any = RoleClients(acting, rehearsing)  # type: ignore[arg-type]
-    rows, _ = run(make_task(ASKED), [], settings={"method": "per_role"}, servers=clients)
+    rows, _ = run(make_task(ASKED), [], settings={"method": "per_role"} | SEPARATE, servers=clients)
     assert [r.extra_fields["role"] for r in rows] == ["act", "rehearse", "act"] and rows[-1].reward_score == 1.0
     assert (len(acting.sampling), len(rehearsing.sampling)) == (2, 1)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from envace.algo.advantage import role_wise_advantages
 from envace.config import AdvantageParams
 from envace.errors import TrainingError
-from envace.training.labels import PADDING_ROLE, LabelledBatch, RowLabel, current_labels, labelled
+from envace.training.labels import PADDING_ROLE, LabelledBatch, RowLabel, Span, current_labels, labelled
 from envace.training.step_metrics import advantage_metrics
 
 Plan = list[tuple[str, str, str, float, bool, int]]  # group, role, rollout, reward, scorable, tokens
@@ -75,7 +75,51 @@ def test_equals_role_wise_advantages_on_every_token(
     assert bool((found[~counts] == 0).all())
 
 
-def test_an_update_divides_by_the_rows_that_count(plugins: Any) -> None:
+@settings(deadline=None, max_examples=100)
+@given(plans(), st.randoms(use_true_random=False))
+def test_outputs_that_share_a_row_weigh_as_rows_of_their_own(plugins: Any, plan: Plan, rng: Any) -> None:
+    """What verl makes of a row is the mean of (advantage x something) over its trained tokens; then it sums rows."""
+    from envace.training.estimator import role_wise_grpo
+
+    params = AdvantageParams(weighting="output", normalize_std=False, std_floor=1e-3)
+    alone, mask, separate = estimate(plan, params)
+    something = torch.tensor([[rng.uniform(-1, 1) for _ in range(WIDTH)] for _ in plan])
+    wanted = ((alone * something).sum(-1) / mask.sum(-1).clamp(min=1)).sum()
+    rows: dict[Any, list[int]] = {}
+    for i, (_, role, rollout, *_) in enumerate(plan):
+        rows.setdefault(i if role == PADDING_ROLE else rollout, []).append(i)
+    labels, masks, things, owners = [], [], [], []
+    for members in rows.values():
+        spans, row_mask, thing = [], [0.0], [0.0]  # a token between outputs, which nobody sampled
+        for i in members:
+            tokens = plan[i][5]
+            spans.append(Span(plan[i][1], len(row_mask), len(row_mask) + tokens))
+            row_mask += [*mask[i, :tokens].tolist(), 0.0]
+            thing += [*something[i, :tokens].tolist(), 9.0]
+        first = plan[members[0]]
+        labels.append(RowLabel(first[1], first[2], first[4], (0, 0, members[0]), "", several=tuple(spans)))
+        masks.append(torch.tensor(row_mask))
+        things.append(torch.tensor(thing))
+        owners.append(members)
+    pad = torch.nn.utils.rnn.pad_sequence
+    whole, thing = pad(masks, batch_first=True), pad(things, batch_first=True)
+    rewards = torch.zeros_like(whole)
+    rewards[:, -1] = torch.tensor([plan[m[0]][3] if plan[m[0]][4] else 0.0 for m in owners])
+    batch = LabelledBatch(labels, params)
+    with labelled(batch):
+        found, _ = role_wise_grpo(rewards, whole, np.array([plan[m[0]][0] for m in owners], dtype=object))
+    got = ((found * thing).sum(-1) / whole.sum(-1).clamp(min=1)).sum()
+    assert got.item() == pytest.approx(wanted.item(), abs=1e-5)
+    flat = [i for members in owners for i in members]
+    assert batch.scalar_advantages == pytest.approx([separate.scalar_advantages[i] for i in flat], abs=1e-6)
+    assert advantage_metrics(batch) == pytest.approx(
+        advantage_metrics(separate)
+        | {"rows/all": len(rows), "rows/unscorable": sum(not x.scorable and x.role != PADDING_ROLE for x in labels)},
+        abs=2e-6,
+    )
+
+
+def test_an_update_divides_by_the_outputs_that_count(plugins: Any) -> None:
     from envace.training.trainer import MeanOverCounted
 
     class Workers:
@@ -86,6 +130,8 @@ def test_an_update_divides_by_the_rows_that_count(plugins: Any) -> None:
     rows += [RowLabel(PADDING_ROLE, "0#0", True, (0, 0, 0), "")] * 2
     batch = SimpleNamespace(extra_info={"global_batch_size": len(rows)})
     assert MeanOverCounted(Workers(), rows).update_actor(batch) == 2
+    several = RowLabel("act", "0#1", True, (0, 1, 0), "", several=(Span("act", 0, 2), Span("rehearse", 3, 5)))
+    assert MeanOverCounted(Workers(), [*rows, several]).update_actor(batch) == 4
     assert MeanOverCounted(Workers(), rows[2:]).update_actor(batch) == 1  # nothing to learn from, nothing divided by 0
 
 
@@ -127,6 +173,7 @@ def test_advantage_metrics_are_by_role_and_count_what_is_left_out(plugins: Any, 
         "act/advantage_zero_share": pytest.approx(1 / 3, abs=1e-6),
         "rehearse/advantage_abs_mean": 0.0,
         "rehearse/advantage_zero_share": 1.0,
+        "rows/all": 6.0,
         "rows/padding": 1.0,
         "rows/unscorable": 1.0,
     }

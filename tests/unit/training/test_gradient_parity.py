@@ -13,8 +13,10 @@ import pytest
 import torch
 
 from envace.config import AdvantageParams, Params
-from envace.training.labels import PADDING_ROLE, LabelledBatch, RowLabel, labelled
+from envace.training.labels import PADDING_ROLE, LabelledBatch, RowLabel, Span, labelled
 from envace.training.overrides import RunPaths, compose, verl_overrides
+from envace.training.row_merging import chains, joined
+from envace.types import Output, Role
 
 
 @dataclass
@@ -28,6 +30,15 @@ class Row:
     scorable: bool
     prompt: list[int]
     output: list[int]
+    spans: tuple[Span, ...] = ()  # of several outputs in one row
+
+    @property
+    def mask(self) -> list[int]:
+        own = [slice(s.begin, s.end) for s in self.spans] or [slice(0, None)]
+        mask = [0] * len(self.output)
+        for part in own:
+            mask[part] = [int(self.counts)] * len(self.output[part])
+        return mask
 
     @property
     def counts(self) -> bool:
@@ -98,9 +109,9 @@ def estimator_advantages(rows: list[Row], params: AdvantageParams) -> list[torch
     width = max(len(r.output) for r in rows)
     mask, rewards = torch.zeros(len(rows), width), torch.zeros(len(rows), width)
     for i, row in enumerate(rows):
-        mask[i, : len(row.output)] = float(row.counts)
+        mask[i, : len(row.output)] = torch.tensor(row.mask, dtype=torch.float32)
         rewards[i, len(row.output) - 1] = row.reward if row.scorable else 0.0
-    labels = [RowLabel(r.role, r.rollout, r.scorable, (0, 0, i), "") for i, r in enumerate(rows)]
+    labels = [RowLabel(r.role, r.rollout, r.scorable, (0, 0, i), "", several=r.spans) for i, r in enumerate(rows)]
     data = DataProto.from_single_dict({"token_level_rewards": rewards, "response_mask": mask})
     data.non_tensor_batch["uid"] = np.array([r.group for r in rows], dtype=object)
     with labelled(LabelledBatch(labels, params)):
@@ -130,7 +141,7 @@ def through_verl(
     def nested(parts: list[Any]) -> torch.Tensor:
         return torch.nested.as_nested_tensor([torch.as_tensor(p) for p in parts], layout=torch.jagged)
 
-    masks = [[int(r.counts)] * len(r.output) for r in rows]
+    masks = [r.mask for r in rows]
     data = TensorDict(
         {
             "input_ids": nested([r.prompt + r.output for r in rows]),
@@ -149,7 +160,9 @@ def through_verl(
     tu.assign_non_tensor(data, use_dynamic_bsz=False, micro_batch_size_per_gpu=micro_rows, use_remove_padding=False)
     tu.assign_non_tensor(data, temperature=config.actor_rollout_ref.rollout.temperature, dp_size=1)
     tu.assign_non_tensor(data, batch_num_tokens=tokens)
-    tu.assign_non_tensor(data, global_batch_size=sum(r.counts for r in rows))  # as MeanOverCounted says
+    tu.assign_non_tensor(
+        data, global_batch_size=sum(max(1, len(r.spans)) for r in rows if r.counts)
+    )  # as MeanOverCounted says
     engine: Any = object.__new__(FSDPEngineWithLMHead)
     engine.module, engine.pad_to_length, engine._autocast_dtype = model, None, torch.float32
     engine.engine_config = SimpleNamespace(entropy_checkpointing=False)
@@ -198,6 +211,66 @@ def test_the_gradient_of_verl_is_the_gradient_of_the_objective(
     assert found.keys() == wanted.keys()
     scale = max(float(g.abs().max()) for g in wanted.values())
     assert scale > 1e-4
+    for name, gradient in wanted.items():
+        assert torch.allclose(found[name], gradient, atol=1e-5 * max(1.0, scale), rtol=1e-4), name
+
+
+def conversations() -> list[Row]:
+    """Rollouts whose prompts continue each other, one row an output: what a policy saw and wrote."""
+    rng = random.Random(1)
+
+    def ids(count: int) -> list[int]:
+        return [rng.randrange(7, 500) for _ in range(count)]
+
+    rows = []
+    for rollout, (reward, scorable) in enumerate([(1.0, True), (0.2, True), (0.0, False), (0.6, True)]):
+        history = ids(20)
+        for turn in range(rng.randrange(2, 5)):
+            role, output = ("rehearse" if turn % 2 else "act"), ids(rng.randrange(1, 12))
+            rows.append(Row("g", role, f"r{rollout}", reward, scorable, list(history), output))
+            history += [*output, *ids(3)]
+    return rows
+
+
+def as_shared(rows: list[Row], old: list[torch.Tensor]) -> tuple[list[Row], list[torch.Tensor]]:
+    """The same outputs in the rows that the agent loop makes of them."""
+    shared, before = [], []
+    for rollout in dict.fromkeys(r.rollout for r in rows):
+        mine = [(r, o) for r, o in zip(rows, old, strict=True) if r.rollout == rollout]
+        outputs = [Output(Role(r.role), 0, r.prompt, r.output, o.tolist(), "") for r, o in mine]
+        for chain in chains(outputs):
+            members = [outputs[i] for i in chain]
+            response, _, log_probs, places = joined(members, trained=True)
+            spans = tuple(Span(m.role.value, *place) for m, place in zip(members, places, strict=True))
+            of = mine[chain[0]][0]
+            row = Row(of.group, of.role, rollout, of.reward, of.scorable, members[0].prompt_ids, response, spans)
+            shared.append(row)
+            before.append(torch.tensor(log_probs))
+    return shared, before
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["on policy", "clipped"])
+def test_rows_of_several_outputs_give_the_gradient_of_one_row_an_output(
+    plugins: Any, random_model: Callable[..., Any], params: Params, run_paths: RunPaths, moved: bool
+) -> None:
+    train = params.train_policy.model_copy(update={"clip_ratio": 0.1, "micro_batch_rows": 2})
+    chosen = params.model_copy(update={"train_policy": train})
+    config = compose(verl_overrides(chosen, run_paths, None))
+    rows, model = conversations(), random_model()
+    with torch.no_grad():
+        old = [log_probs(model, r, 1.0) for r in rows]
+        if moved:
+            generator = torch.Generator().manual_seed(0)
+            old = [o + 0.3 * torch.randn(len(o), generator=generator).clamp(-2, 2) for o in old]
+    by_hand(model, rows, old, old, 1.0, clip=0.1, kl=0.0).backward()
+    wanted = gradients(model)
+    model.zero_grad()
+    shared, before = as_shared(rows, old)
+    assert len(shared) == 4 < len(rows)
+    through_verl(model, shared, before, before, config, chosen.advantage, 2)
+    found = gradients(model)
+    scale = max(float(g.abs().max()) for g in wanted.values())
+    assert scale > 1e-4 and found.keys() == wanted.keys()
     for name, gradient in wanted.items():
         assert torch.allclose(found[name], gradient, atol=1e-5 * max(1.0, scale), rtol=1e-4), name
 
