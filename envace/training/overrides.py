@@ -159,8 +159,7 @@ def _cpu(params: Params, paths: RunPaths) -> list[str]:
         f"{ref}.log_prob_micro_batch_size_per_gpu={rows}",
         f"{generate}.log_prob_micro_batch_size_per_gpu={rows}",
         f"{generate}.name=envace_cpu",
-        # keeps a rollout's request id through all its outputs, else the server could not know the cached prefix
-        f"{generate}.full_determinism=True",
+        f"{generate}.full_determinism=True",  # one hash seed for all of verl's processes
         "reward.num_workers=1",
         "reward.reward_model.rollout.name=envace_cpu",
     ]

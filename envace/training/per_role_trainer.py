@@ -11,6 +11,7 @@ from verl.trainer.ppo.utils import Role as Part
 from verl.trainer.ppo.v1.trainer_base import register_trainer
 
 from envace.training.bring_home import SECOND
+from envace.training.cpu_backend.one_server import client_of
 from envace.training.labels import LabelledBatch, RowLabel
 from envace.training.second_policy import RoleClients, SecondPolicy
 from envace.training.trainer import EnvaceTrainer
@@ -48,7 +49,7 @@ class PerRoleTrainer(EnvaceTrainer):
 
     def get_llm_client(self) -> Any:
         """The servers of both policies."""
-        return RoleClients(super().get_llm_client(), self._second.servers.get_client())
+        return RoleClients(super().get_llm_client(), client_of(self._second.servers))
 
     def _balance_batch(self, batch: Any, metrics: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         rehearsed = [row.role == Role.REHEARSE for row in self._read_labels(batch)]

@@ -13,6 +13,7 @@ from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 
 from envace.training.best import close_checkpoint
+from envace.training.cpu_backend.one_server import client_of
 from envace.training.finite import require_finite_rows, require_finite_update
 from envace.training.labels import LabelledBatch, RowLabel, labelled
 from envace.training.recorder import Recorder
@@ -67,6 +68,10 @@ class EnvaceTrainer(PPOTrainerSync):
         """Called by verl when everything is built."""
         self.replay_buffer.poll_interval = POLL_S
         super().on_init_end()
+
+    def get_llm_client(self) -> Any:
+        """What agent loops ask for outputs."""
+        return client_of(self.llm_server_manager)
 
     def _get_required_batch_multiple(self, dp_size: int) -> int:
         # verl pads to whole mini-batches of prompts x n; one update a step only needs whole micro-batches a rank

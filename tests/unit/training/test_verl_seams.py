@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import dataclasses
 import importlib
 import inspect
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -93,8 +95,12 @@ SEAMS: list[tuple[str, str, list[str]]] = [
         ["token_ids", "log_probs", "stop_reason", "num_preempted", "extra_fields"],
     ),
     ("verl.workers.rollout.llm_server", "LLMServerManager.create", []),
-    ("verl.workers.rollout.llm_server", "LLMServerManager.get_client", []),
+    ("verl.workers.rollout.llm_server", "LLMServerManager.get_client", ["client_cls", "kwargs"]),
     ("verl.workers.rollout.llm_server", "LLMServerManager.get_replicas", []),
+    ("verl.workers.rollout.llm_server", "LLMServerClient", ["config", "load_balancer_handle"]),
+    ("verl.workers.rollout.llm_server", "LLMServerClient._acquire_server", ["request_id", "extra"]),
+    ("verl.workers.rollout.llm_server", "LLMServerClient._release_server", ["server_id", "request_id"]),
+    ("verl.workers.rollout.llm_server", "LLMServerClient._vllm_request_id", ["request_id"]),
     (
         "verl.workers.rollout.llm_server",
         "LLMServerClient.generate",
@@ -229,17 +235,46 @@ def test_the_rollout_server_has_every_method_that_verl_calls_on_it(plugins: Any)
     assert taken >= {"request_id", "prompt_ids", "sampling_params", "image_data", "video_data"}
 
 
-def test_a_rollout_keeps_its_request_id_so_that_its_prefix_is_found_again(composed: Any) -> None:
-    from verl.workers.rollout.llm_server import LLMServerClient
+class Replicas:
+    """What verl's LLMServerManager is to a client."""
 
-    client = LLMServerClient(composed)
-    assert client._vllm_request_id("task#0") == "task#0"
+    def __init__(self, config: Any, *replicas: Any) -> None:
+        self.config, self.replicas = config, list(replicas)
+
+    def get_replicas(self) -> list[Any]:
+        return self.replicas
+
+    def get_client(self, client_cls: Any = None, **kwargs: Any) -> Any:
+        from verl.workers.rollout.llm_server import LLMServerClient
+
+        return (client_cls or LLMServerClient)(config=self.config, load_balancer_handle=None, **kwargs)
+
+
+def test_one_cpu_server_is_asked_directly_and_by_the_rollouts_own_request_id(composed: Any) -> None:
+    from envace.training.cpu_backend.one_server import OneServerClient, client_of
+    from envace.training.cpu_backend.rollout_server import CpuReplica
+
+    asked = []
+
+    class Server:
+        async def remote(self, **kwargs: Any) -> Any:
+            asked.append(kwargs)
+            return SimpleNamespace(extra_fields={"global_steps": 3}, token_ids=[1])
+
+    replica: Any = object.__new__(CpuReplica)
+    replica.servers = [SimpleNamespace(generate=Server())]
+    client = client_of(Replicas(composed, replica))
+    output = asyncio.run(client.generate("task#0", prompt_ids=[5], sampling_params={"seed": 1}))
+    assert output.extra_fields == {"global_steps": 3, "min_global_steps": 3, "max_global_steps": 3}
+    assert (asked[0]["request_id"], asked[0]["prompt_ids"]) == ("task#0", [5])
+    for others in ([replica, replica], [object()]):  # several servers, or another backend's: verl's balancer
+        assert type(client_of(Replicas(composed, *others))) is not OneServerClient
 
 
 def test_labels_hold_exactly_what_the_agent_loop_writes() -> None:
     written = {"role": "act", "scorable": True, "order": [3, 1, 2], "record": "{}", "global_steps": 4}
     label = RowLabel.of(written, padding=False)
-    assert dataclasses.astuple(label) == ("act", "3#1", True, (3, 1, 2), "{}", (0.0, 0.0)) and label.counts
+    assert dataclasses.astuple(label) == ("act", "3#1", True, (3, 1, 2), "{}", (0.0, 0.0), ()) and label.counts
     assert RowLabel.of(written | {"seconds": [0.5, 2.0]}, padding=False).seconds == (0.5, 2.0)
     padded = RowLabel.of(written, padding=True)
     assert not padded.counts and padded.record == ""
