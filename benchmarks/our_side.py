@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import fmean
 
@@ -15,13 +16,19 @@ from envace.types import Role, Task
 def main() -> None:
     model, scratch = map(Path, sys.argv[1:])
     be_quiet()
+    from envace.experiment.merging import with_simulator
+    from envace.experiment.simulator import world_simulator
     from envace.training.bring_home import TrainingOutputs
     from envace.training.launch import train
 
     work = read_json(scratch / "work.json")
     tasks = [Task.model_validate(t) for t in work["tasks"]]
     outputs = TrainingOutputs(scratch / "policy", scratch / "trained", scratch / "reports", scratch / "timings.json")
-    train(parse_params(work["params"], "work.json"), tasks, model, scratch / "state", outputs)
+    params = parse_params(work["params"], "work.json")
+    with world_simulator() if params.train_policy.method == "grpo" else nullcontext() as server:
+        if server:  # the tool's code answers
+            params = with_simulator(params, server.base_url)
+        train(params, tasks, model, scratch / "state", outputs)
     write_json(scratch / "figures.json", figures(scratch))
 
 
@@ -38,7 +45,7 @@ def figures(scratch: Path) -> dict[str, float]:
     return split | rates(
         [sum(s[part] for part in PARTS if part != "checkpoint") for s in steps],
         [s["generation"] for s in steps],
-        outputs=[len(r["outputs"]) for r in rollouts],
+        outputs=[sum(o["tokens"] > 0 for o in r["outputs"]) for r in rollouts],  # a simulator's have no tokens
         tokens=[sum(o["tokens"] for o in r["outputs"]) for r in rollouts],
         calls=[sum(o["role"] == Role.REHEARSE.value for o in r["outputs"]) for r in rollouts],
         rewards=[r["reward"] for r in rollouts if r["reward"] is not None],
