@@ -17,6 +17,7 @@ def role_wise_advantages(
     rollouts: Labels,
     scorable: torch.Tensor,
     *,
+    baseline: Literal["role", "shared"] = "role",
     weighting: Literal["output", "rollout"] = "output",
     normalize_std: bool = False,
     std_floor: float = 1e-3,
@@ -29,9 +30,11 @@ def role_wise_advantages(
         groups, roles, rollouts: N labels each: the task's group, the role, and the rollout of each output. Strings, or
             an integer tensor (N,).
         scorable: bool tensor (N,). Outputs that are not scorable enter no baseline and get 0.
+        baseline: "role" compares an output with those of its (group, role), which is the method; "shared" with all of
+            its group whatever their role (plain GRPO over both), to compare the method with.
         weighting: "output" counts every output once, so a rollout with more outputs of a role weighs more (the paper);
             "rollout" counts every rollout once in each role.
-        normalize_std: divide by the (group, role) standard deviation, not below `std_floor`.
+        normalize_std: divide by the standard deviation of what it is compared with, not below `std_floor`.
 
     Returns:
         Tensor (N,). 0 where a (group, role) has a single output, equal rewards, or nothing scorable.
@@ -40,6 +43,8 @@ def role_wise_advantages(
         raise ValueError("rewards, groups, roles, rollouts and scorable must have equal lengths")
     if not rewards.is_floating_point():
         raise ValueError(f"rewards must be a float tensor, not {rewards.dtype}")
+    if baseline not in ("role", "shared"):
+        raise ValueError(f"baseline must be 'role' or 'shared', not {baseline!r}")
     if weighting not in ("output", "rollout"):
         raise ValueError(f"weighting must be 'output' or 'rollout', not {weighting!r}")
     advantages = torch.zeros_like(rewards)
@@ -47,7 +52,8 @@ def role_wise_advantages(
     if len(kept) == 0:
         return advantages
     value = rewards[kept].to(torch.float64)
-    cell = _pairs(_codes(groups), _codes(roles))[kept]
+    group = _codes(groups)
+    cell = (group if baseline == "shared" else _pairs(group, _codes(roles)))[kept]
     weight = torch.ones_like(value)
     if weighting == "rollout":
         member = _pairs(cell, _codes(rollouts)[kept])

@@ -24,6 +24,7 @@ class RoleFigures:
 def group_figures(
     rows: Sequence[Mapping[str, Any]],
     *,
+    baseline: Literal["role", "shared"] = "role",
     weighting: Literal["output", "rollout"] = "output",
     normalize_std: bool = False,
     std_floor: float = 1e-3,
@@ -32,7 +33,7 @@ def group_figures(
 
     Args:
         rows: all rows of the group as `envace.rollout.records.rollout_row` makes them.
-        weighting, normalize_std, std_floor: as of `envace.algo.advantage.role_wise_advantages`.
+        baseline, weighting, normalize_std, std_floor: as of `envace.algo.advantage.role_wise_advantages`.
     """
     import torch
 
@@ -48,6 +49,7 @@ def group_figures(
             [role for _, role in owners],
             [str(index) for index, _ in owners],
             torch.tensor([r is not None for r in rewards], dtype=torch.bool),
+            baseline=baseline,
             weighting=weighting,
             normalize_std=normalize,
             std_floor=std_floor,

@@ -41,6 +41,7 @@ def role_wise_grpo(
         [span.role for _, span in outputs],
         [row.rollout for row, _ in outputs],
         torch.tensor([row.counts for row, _ in outputs]),
+        baseline=batch.advantage.baseline,
         weighting=batch.advantage.weighting,
         normalize_std=batch.advantage.normalize_std,
         std_floor=batch.advantage.std_floor,

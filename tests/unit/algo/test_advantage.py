@@ -41,11 +41,12 @@ def advantages(rows: list[Row], weighting: Weighting = "output", **more: Any) ->
     ).tolist()
 
 
-def slow(rows: list[Row], weighting: Weighting, normalize_std: bool = False) -> list[float]:
+def slow(rows: list[Row], weighting: Weighting, normalize_std: bool = False, baseline: str = "role") -> list[float]:
     """The definition, one row at a time."""
     result = []
     for row in rows:
-        cell = [r for r in rows if (r.group, r.role) == (row.group, row.role) and r.scorable]
+        group = [r for r in rows if r.group == row.group and r.scorable]
+        cell = group if baseline == "shared" else [r for r in group if r.role == row.role]
         if not row.scorable or len({r.reward for r in cell}) <= 1:
             result.append(0.0)
             continue
@@ -75,10 +76,19 @@ def batches(draw: st.DrawFn) -> list[Row]:
 
 
 @settings(deadline=None, max_examples=300)
-@given(batches(), st.sampled_from(WEIGHTINGS), st.booleans())
-def test_equals_the_definition(rows: list[Row], weighting: Weighting, normalize_std: bool) -> None:
-    fast = advantages(rows, weighting, normalize_std=normalize_std, std_floor=STD_FLOOR)
-    assert fast == pytest.approx(slow(rows, weighting, normalize_std), abs=1e-9)
+@given(batches(), st.sampled_from(WEIGHTINGS), st.booleans(), st.sampled_from(["role", "shared"]))
+def test_equals_the_definition(rows: list[Row], weighting: Weighting, normalize_std: bool, baseline: str) -> None:
+    fast = advantages(rows, weighting, normalize_std=normalize_std, std_floor=STD_FLOOR, baseline=baseline)
+    assert fast == pytest.approx(slow(rows, weighting, normalize_std, baseline), abs=1e-9)
+
+
+def test_a_shared_baseline_is_one_mean_over_both_roles() -> None:
+    """Two rollouts of rewards 1 and 0; the first has three rehearse outputs, so it weighs more in the shared mean."""
+    rows = [Row("g", role, str(i), 1.0 - i, True) for i, role in ((0, "act"), *[(0, "rehearse")] * 3, (1, "act"))]
+    assert advantages(rows) == pytest.approx([0.5, 0, 0, 0, -0.5])
+    assert advantages(rows, baseline="shared") == pytest.approx([0.2, 0.2, 0.2, 0.2, -0.8])
+    with pytest.raises(ValueError, match="'role' or 'shared'"):
+        advantages(rows, baseline="none")
 
 
 @settings(deadline=None, max_examples=200)

@@ -1,0 +1,1 @@
+"""Experiments: arms and seeds of a plan run by the pipeline's own stages, compared pair by pair, written down."""
