@@ -26,7 +26,14 @@ class EngineError(EnvaceError):
 
 
 class EndpointError(EngineError):
-    """A model server could not be asked, or did not answer properly within the time allowed."""
+    """A model server could not be asked, or did not answer properly within the time allowed.
+
+    `cause`: timeout, malformed (it answered something else), unreachable (or it refused) or breaker (left alone).
+    """
+
+    def __init__(self, message: str, cause: str = "unreachable") -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class TrainingError(EnvaceError):
@@ -39,6 +46,10 @@ class CheckpointError(TrainingError):
 
 class TrackingError(EnvaceError):
     """The experiment store could not be opened, written or read."""
+
+
+class BenchmarkError(EnvaceError):
+    """A benchmark harness could not be installed or run, or gave something that is no result."""
 
 
 class StageError(EnvaceError):

@@ -13,6 +13,7 @@ from typing import NoReturn
 from envace.config import Params, load_params
 from envace.errors import EnvaceError
 from envace.locks import held
+from envace.missing import missing_package
 from envace.processes import Terminated, adopt_orphans, die_with_parent, end_descendants, unwind_on_signals
 from envace.quiet import be_quiet
 
@@ -45,6 +46,12 @@ def stage_main(name: str, run: Callable[[Params], None]) -> NoReturn:
         run(load_params())
     except EnvaceError as error:
         print(f"{name}: {error}", file=sys.stderr)
+        code = EXIT_ERROR
+    except ModuleNotFoundError as error:
+        told = missing_package(error)
+        if told is None:
+            raise
+        print(f"{name}: {told}", file=sys.stderr)
         code = EXIT_ERROR
     except Terminated:
         code = 128 + signal.SIGTERM

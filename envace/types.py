@@ -255,6 +255,8 @@ class TurnRecord:
     score: float = 0.0
     satisfied: bool = False
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    unknown_causes: dict[str, str] = field(default_factory=dict)  # by criterion
+    judge_work: dict[str, float] = field(default_factory=dict)  # what was asked, and the seconds it took
 
     @property
     def calls(self) -> list[ToolCall]:

@@ -119,7 +119,8 @@ class ChatClient:
             except TimeoutError:
                 continue  # another call may have been answered meanwhile
             return max(began, self._last_answer) + patience
-        raise self._error(f"nothing was answered for {patience:g} s while this call waited for one of its slots")
+        waited = f"nothing was answered for {patience:g} s while this call waited for one of its slots"
+        raise self._error(waited, cause="timeout")
 
     async def _ask(self, connections: _Connections, body: dict[str, Any], deadline: float) -> ChatReply:
         call, now = object(), connections.loop.time
@@ -129,10 +130,12 @@ class ChatClient:
                 left = deadline - now()
                 wait = _backoff(attempt, failure)
                 if left - wait <= 0:
-                    raise self._error(f"{self._params.deadline_s:g} s are not enough", failure)
+                    late = f"{self._params.deadline_s:g} s are not enough"
+                    raise self._error(late, failure, failure.cause if failure else "timeout")
                 await asyncio.sleep(wait)
                 if not self._breaker.enter(call):
-                    raise self._error("not asked: it failed too often and is left alone for a while", failure)
+                    alone = "not asked: it failed too often and is left alone for a while"
+                    raise self._error(alone, failure, "breaker")
                 outcome = await self._try(connections, body, min(self._params.timeout_s, left - wait))
                 if isinstance(outcome, ChatReply):
                     self._breaker.answered()
@@ -144,7 +147,7 @@ class ChatClient:
                     break
         finally:
             self._breaker.leave(call)
-        raise self._error("no reply", failure)
+        raise self._error("no reply", failure, failure.cause if failure else "unreachable")
 
     async def _try(self, connections: _Connections, body: dict[str, Any], timeout_s: float) -> ChatReply | Failure:
         if not connections.address_checked:
@@ -152,16 +155,16 @@ class ChatClient:
                 async with asyncio.timeout(timeout_s):
                     refused = await _resolves_to_forbidden(self._base)
             except TimeoutError:
-                return Failure("its name could not be looked up in time", retry=True)
+                return Failure("its name could not be looked up in time", retry=True, cause="timeout")
             if refused:
                 return Failure(refused)
             connections.address_checked = True
         return await try_once(connections.http, f"{self._base}/chat/completions", body, timeout_s)
 
-    def _error(self, what: str, failure: Failure | None = None) -> EndpointError:
+    def _error(self, what: str, failure: Failure | None = None, cause: str = "unreachable") -> EndpointError:
         text = f"endpoint {self._base}: {what}" + (f" (last: {failure.reason})" if failure else "")
         key = self._headers.get("authorization", "").removeprefix("Bearer ")
-        return EndpointError(text.replace(key, "***") if key else text)
+        return EndpointError(text.replace(key, "***") if key else text, cause)
 
 
 def _authorization(variable: str | None) -> dict[str, str]:

@@ -24,13 +24,14 @@ class Failure:
     """Why a try gave no reply.
 
     retry: trying again may help. healthy: the server works (it refused this request, or is busy), so the circuit
-    breaker does not count it. wait_s: how long the server asks to be left alone.
+    breaker does not count it. wait_s: how long the server asks to be left alone. cause: as in EndpointError.
     """
 
     reason: str
     retry: bool = False
     healthy: bool = False
     wait_s: float | None = None
+    cause: str = "unreachable"
 
 
 async def try_once(http: httpx.AsyncClient, url: str, body: dict[str, Any], timeout_s: float) -> ChatReply | Failure:
@@ -44,7 +45,7 @@ async def try_once(http: httpx.AsyncClient, url: str, body: dict[str, Any], time
             limit = MAX_BODY_BYTES if response.status_code == 200 else _MAX_ERROR_BYTES
             return _judge(response, await _read(response, limit))
     except (TimeoutError, httpx.TimeoutException):
-        return Failure(f"no answer within {timeout_s:.3g} s", retry=True)
+        return Failure(f"no answer within {timeout_s:.3g} s", retry=True, cause="timeout")
     except httpx.HTTPError as error:  # the connection was refused, cut, or spoke no HTTP
         return Failure(f"{type(error).__name__}: {error}", retry=True)
 
@@ -73,13 +74,13 @@ def _judge(response: httpx.Response, content: bytes | None) -> ChatReply | Failu
     if status != 200:
         return Failure(f"status {status}: {said}", healthy=True)
     if content is None:
-        return Failure(f"an answer of more than {MAX_BODY_BYTES} bytes")
+        return Failure(f"an answer of more than {MAX_BODY_BYTES} bytes", cause="malformed")
     if response.headers.get("content-encoding", "identity") != "identity":
-        return Failure("a compressed answer, which was not asked for")
+        return Failure("a compressed answer, which was not asked for", cause="malformed")
     try:
         return decode_reply(content)
     except NotAReplyError as error:
-        return Failure(f"not a chat completion: {error}")
+        return Failure(f"not a chat completion: {error}", cause="malformed")
 
 
 def _retry_after(response: httpx.Response) -> float | None:

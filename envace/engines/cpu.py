@@ -22,6 +22,7 @@ from envace.engines.kv_slots import SlotCache
 from envace.engines.prefixes import PrefixTable, followers, passes
 from envace.engines.protocol import Generation, GenerationRequest
 from envace.engines.sampling import sample_tokens
+from envace.engines.shapes import DECODE_WIDTH, FEWEST_ROWS, PREFILL_WIDTH, padded
 from envace.errors import EngineError
 
 
@@ -75,7 +76,8 @@ class CpuEngine:
         self._max_slots = max_slots
         self._reuse = reuse_prefixes
         self._weights = 0
-        self._cache = SlotCache(model.config, 2 * max_slots, self._limit)
+        rows = max(2 * max_slots, FEWEST_ROWS)
+        self._cache = SlotCache(model.config, rows, padded(self._limit, PREFILL_WIDTH))
         self._prefixes = PrefixTable(range(max_slots, 2 * max_slots))
         self._waiting: list[_Running] = []
         self._running: list[_Running] = []
@@ -154,7 +156,7 @@ class CpuEngine:
         if self._running:
             self.stats.decode_steps += 1
             self.stats.slot_steps += len(self._running)
-            self._sample(0, self._feed(0))
+            self._sample(0, self._feed(0, prefill=False))
 
     def _waves(self, joining: list[_Running]) -> list[list[list[_Running]]]:
         """Requests by prompt: first those whose prompts are computed, then those that copy most of theirs from them."""
@@ -176,7 +178,7 @@ class CpuEngine:
         self._running.extend(group[0] for group in wave)
         for slot, group in enumerate(wave, start=first):
             self._reuse_prefix(slot, group[0])
-        hidden, source = self._feed(first), list(range(len(wave)))
+        hidden, source = self._feed(first, prefill=True), list(range(len(wave)))
         for index, (original, *others) in enumerate(wave):
             for run in others:
                 self._cache.copy_row(first + index, len(self._running), original.cached)
@@ -206,19 +208,24 @@ class CpuEngine:
         self.stats.prompt_tokens += len(prompt)
         self.stats.prefilled_tokens += len(prompt) - run.cached
 
-    def _feed(self, first: int) -> torch.Tensor:
-        """Feed the pending tokens of slots `first`..; the last hidden state of each, (slots, hidden size)."""
+    def _feed(self, first: int, *, prefill: bool) -> torch.Tensor:
+        """Feed the pending tokens of slots `first`..; the last hidden state of each, (slots, hidden size).
+
+        Padded (envace.engines.shapes): a prefill in its queries, a decoding step, which has one query, in its rows.
+        """
         runs = self._running[first:]
         pending = [r.pending() for r in runs]
-        lengths = torch.tensor([len(p) for p in pending])
-        start = torch.tensor([r.cached for r in runs])
-        queries = torch.arange(int(lengths.max()))
-        ids = torch.zeros(len(runs), len(queries), dtype=torch.long)
+        rows = len(runs) if prefill else max(len(runs), FEWEST_ROWS)
+        more = [0] * (rows - len(runs))
+        lengths = torch.tensor([len(p) for p in pending] + more)
+        start = torch.tensor([r.cached for r in runs] + more)
+        queries = torch.arange(padded(int(lengths.max()), FEWEST_ROWS) if prefill else 1)
+        ids = torch.zeros(rows, len(queries), dtype=torch.long)
         for row, tokens in enumerate(pending):
             ids[row, : len(tokens)] = torch.tensor(tokens)
         positions = start[:, None] + queries
-        width = int((start + lengths).max())
-        self._cache.plan(slice(first, first + len(runs)), positions, queries < lengths[:, None], width)
+        width = padded(int((start + lengths).max()), PREFILL_WIDTH if prefill else DECODE_WIDTH)
+        self._cache.plan(slice(first, first + rows), positions, queries < lengths[:, None], width)
         mask = (torch.arange(width) <= positions[:, :, None])[:, None]
         hidden = self.model.base_model(
             input_ids=ids,
@@ -226,7 +233,7 @@ class CpuEngine:
             attention_mask=mask,
             past_key_values=self._cache,
             use_cache=True,
-        ).last_hidden_state[torch.arange(len(runs)), lengths - 1]
+        ).last_hidden_state[torch.arange(len(runs)), lengths[: len(runs)] - 1]
         for run, tokens in zip(runs, pending, strict=True):
             run.cached += len(tokens)
         return hidden
@@ -234,8 +241,9 @@ class CpuEngine:
     def _sample(self, first: int, hidden: torch.Tensor) -> None:
         """Sample one token in each of the slots `first`.., and end what is finished."""
         runs = self._running[first:]
+        enough = torch.nn.functional.pad(hidden, (0, 0, 0, max(0, FEWEST_ROWS - len(runs))))
         tokens, log_probs = sample_tokens(
-            self.model.get_output_embeddings()(hidden).float(),
+            self.model.get_output_embeddings()(enough)[: len(runs)].float(),
             temperature=torch.tensor([r.request.temperature for r in runs]),
             top_p=torch.tensor([r.request.top_p for r in runs]),
             draws=torch.stack([r.draws[len(r.token_ids)] for r in runs]),

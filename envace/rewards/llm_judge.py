@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from envace.config import JudgeParams
 from envace.errors import EngineError
-from envace.rewards.health import JudgeHealth
+from envace.rewards.health import JudgeHealth, UnknownCause, note_unknown, timed_verdict
 from envace.rewards.patience import Patience, Slots
 from envace.rewards.question import Question
 from envace.rewards.steps import steps_to_judge
@@ -69,28 +69,34 @@ class LlmJudge:
 
     async def _judge(self, criterion: Criterion, transcripts: _Transcripts) -> Verdict:
         patience = Patience(self._slots, self._params.endpoint.deadline_s)
-        unanswered = False
-        for step_index in steps_to_judge(criterion, transcripts.turns[-1]):
-            question = Question(transcripts.until(step_index, criterion.target == "reasoning"), criterion)
-            verdict = await self._answer(question, patience)
-            if verdict is Verdict.PASS:
-                return Verdict.PASS
-            unanswered = unanswered or verdict is Verdict.UNKNOWN
-        return Verdict.UNKNOWN if unanswered else Verdict.FAIL
+        causes: list[UnknownCause] = []
+        with timed_verdict():
+            for step_index in steps_to_judge(criterion, transcripts.turns[-1]):
+                question = Question(transcripts.until(step_index, criterion.target == "reasoning"), criterion)
+                answer = await self._answer(question, patience)
+                if answer is Verdict.PASS:
+                    return Verdict.PASS
+                if isinstance(answer, UnknownCause):
+                    causes.append(answer)
+        if not causes:
+            return Verdict.FAIL
+        note_unknown(criterion.criterion_id, causes[0])
+        return Verdict.UNKNOWN
 
-    async def _answer(self, question: Question, patience: Patience) -> Verdict:
+    async def _answer(self, question: Question, patience: Patience) -> Verdict | UnknownCause:
         settings = self._params
         key = self._cache.key(settings.endpoint.model or "", repr(settings.temperature), question.prompt)
         if (kept := self._cache.get(key)) is not None:
-            self.health.cached += 1
+            self.health.count_cached()
             return kept
-        verdict = await self._ask(question, patience)
-        self._cache.put(key, verdict)
-        return verdict
+        answer = await self._ask(question, patience)
+        if not isinstance(answer, UnknownCause):
+            self._cache.put(key, answer)
+        return answer
 
-    async def _ask(self, question: Question, patience: Patience) -> Verdict:
+    async def _ask(self, question: Question, patience: Patience) -> Verdict | UnknownCause:
         began = time.monotonic()
-        self.health.asked += 1
+        self.health.count_asked()
         try:
             async with patience.slot():
                 reply = await self._client.chat(
@@ -101,16 +107,19 @@ class LlmJudge:
                 )
             self._slots.answered()
             verdict = question.read(reply.text)
-            error = f"no verdict but {reply.text[:80]!a}"
-        except (EngineError, TimeoutError) as failure:
-            verdict = Verdict.UNKNOWN
-            error = str(failure) or f"no answer within {self._params.endpoint.deadline_s:g} s"
+            if verdict is not Verdict.UNKNOWN:
+                return verdict
+            cause, error = UnknownCause.MALFORMED, f"no verdict but {reply.text[:80]!a}"
+        except TimeoutError:
+            cause, error = UnknownCause.TIMEOUT, f"no answer within {self._params.endpoint.deadline_s:g} s"
+        except EngineError as failure:
+            cause = UnknownCause(getattr(failure, "cause", UnknownCause.UNREACHABLE))
+            error = str(failure)
         finally:
             self.health.seconds += time.monotonic() - began
-        if verdict is Verdict.UNKNOWN:
-            self.health.unanswered += 1
-            self.health.last_error = error
-        return verdict
+        self.health.unanswered += 1
+        self.health.last_error = error
+        return cause
 
 
 class _Transcripts:

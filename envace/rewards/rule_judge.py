@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from envace.files import canonical_json
 from envace.rewards.conditions import CallCondition, read_call_condition, read_reply_condition, read_result_condition
-from envace.rewards.health import JudgeHealth
+from envace.rewards.health import JudgeHealth, UnknownCause, note_unknown
 from envace.rewards.outcome import contains_fact
 from envace.rewards.quoted_calls import quoted_call
 from envace.strict_json import NotStrictJsonError, parse_strict
@@ -25,6 +25,8 @@ class RuleJudge:
         """As in RubricJudge."""
         made = {c.criterion_id: decide(task, c, turns[-1]) for c in criteria}
         self.health.count(made)
+        for criterion_id in (key for key, verdict in made.items() if verdict is Verdict.UNKNOWN):
+            note_unknown(criterion_id, UnknownCause.UNDECIDED)
         return made
 
     async def close(self) -> None:

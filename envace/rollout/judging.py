@@ -8,6 +8,7 @@ from typing import Protocol
 from envace.config import RewardParams
 from envace.errors import DataError
 from envace.rewards.checklist import ChecklistScore, criteria_of, score_checklist
+from envace.rewards.health import judge_work
 from envace.rewards.kind import reward_kind
 from envace.rewards.outcome import score_turn
 from envace.rewards.protocol import RubricJudge
@@ -114,7 +115,10 @@ class _ChecklistScorer:
     async def _judge_last(self, turns: Sequence[TurnRecord]) -> ChecklistScore:
         turn = turns[-1]
         criteria = criteria_of(self._task, turn.turn_index, self._params.variant)
-        turn.verdicts = await self._judge.judge_turn(self._task, criteria, turns)
+        with judge_work() as work:
+            turn.verdicts = await self._judge.judge_turn(self._task, criteria, turns)
+        turn.unknown_causes = {criterion: cause.value for criterion, cause in work.causes.items()}
+        turn.judge_work = work.figures()
         score = score_checklist(criteria, turn.verdicts, self._params.dependencies)
         turn.score, turn.satisfied = score.score, score.satisfied
         self._scores.append(score)

@@ -10,9 +10,14 @@ from typing import Any
 from envace.files import atomic_path, compact_json
 from envace.types import Output, Rollout, StepRecord
 
+JUDGE_WORK = "judge_work"
+
 
 def rollout_row(rollout: Rollout, **labels: str | int) -> dict[str, Any]:
-    """One rollout as a row; `labels` are the table's leading columns (for instance step, phase)."""
+    """One rollout as a row; `labels` are the table's leading columns (for instance step, phase).
+
+    `judge_work`, where an endpoint was needed, is no column: it holds durations, which no table may.
+    """
     assert rollout.stop_reason is not None
     turns = [
         {
@@ -22,6 +27,7 @@ def rollout_row(rollout: Rollout, **labels: str | int) -> dict[str, Any]:
             "score": t.score,
             "satisfied": t.satisfied,
             "verdicts": {criterion: verdict.value for criterion, verdict in t.verdicts.items()},
+            **({"unknown_causes": t.unknown_causes} if t.unknown_causes else {}),
         }
         for t in rollout.turns
     ]
@@ -44,6 +50,7 @@ def rollout_row(rollout: Rollout, **labels: str | int) -> dict[str, Any]:
         "error": rollout.error,
         "turns": compact_json(turns),
         "outputs": outputs,
+        **_judge_work(rollout),
     }
 
 
@@ -67,6 +74,11 @@ def read_rollouts(path: Path) -> list[dict[str, Any]]:
     for row in rows:
         row["turns"] = json.loads(row["turns"])
     return rows
+
+
+def _judge_work(rollout: Rollout) -> dict[str, dict[str, float]]:
+    works = [t.judge_work for t in rollout.turns if t.judge_work]
+    return {JUDGE_WORK: {name: sum(work[name] for work in works) for name in works[0]}} if works else {}
 
 
 def _step(step: StepRecord) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from envace.config import EndpointParams, Params, RewardParams, TrainPolicyParams
 from envace.errors import CheckpointError, DataError, EnvaceError, TrainingError
+from envace.missing import INSTALL
 from envace.rewards.kind import reward_kind, rubric_of
 from envace.rewards.rule_judge import decide
 from envace.training.model_folder import model_faults, parameter_count
@@ -45,12 +46,12 @@ def verl_faults() -> Iterator[str]:
     """Whether verl is there in the one version that this project is made for."""
     found = _version("verl")
     if found is None:
-        yield f"verl is not installed; `make install` installs verl {VERL} with what it needs"
+        yield f"verl is not installed; {INSTALL} installs verl {VERL} with what it needs"
     elif found != VERL:
-        yield f"verl {found} is installed, and this project is made for {VERL}; `make install` installs it"
+        yield f"verl {found} is installed, and this project is made for {VERL}; {INSTALL} installs it"
     missing = [name for name in _BESIDE_VERL if _version(name) is None]
     if missing:
-        yield f"{', '.join(missing)}: not installed, and verl needs it; run `make install`"
+        yield f"{', '.join(missing)}: not installed, and verl needs it; {INSTALL} installs it"
 
 
 def batch_faults(train: TrainPolicyParams) -> Iterator[str]:

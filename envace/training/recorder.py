@@ -1,7 +1,7 @@
 """What a training run leaves on disk step by step: metrics and rollouts, each file all-or-nothing.
 
 A killed run loses at most the step it was in; a resumed one overwrites the steps it repeats. Durations are kept apart,
-since nothing that a later stage reads may differ from run to run.
+since nothing that a later stage reads may differ from run to run; what judges took is moved there from the rollouts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from envace.files import read_json, write_json, write_text
-from envace.rollout.records import write_rollouts
+from envace.rollout.records import JUDGE_WORK, write_rollouts
+from envace.training.timings import JUDGED
 
 
 class Recorder:
@@ -26,8 +27,9 @@ class Recorder:
     ) -> None:
         """Record one step of a phase ("train" or "validation"). `rollouts` are JSON texts of `rollout_row`."""
         name = f"{phase}-{step:06d}"
-        write_text(self._folder / f"{name}.rollouts.jsonl", "".join(f"{r}\n" for r in sorted(rollouts)))
-        write_json(self._folder / f"{name}.timings.json", timings)
+        kept, work = _without_judge_work(rollouts)
+        write_text(self._folder / f"{name}.rollouts.jsonl", "".join(f"{r}\n" for r in sorted(kept)))
+        write_json(self._folder / f"{name}.timings.json", {**timings, **work})
         # last: its presence means that the step is recorded whole
         write_json(self._folder / f"{name}.metrics.json", {"step": step, "phase": phase, **metrics})
 
@@ -61,3 +63,11 @@ class Recorder:
         write_text(metrics_file, "".join(json.dumps(line) + "\n" for line in lines))
         write_rollouts(rollouts_file, rows, labels=("step", "phase"))
         return lines
+
+
+def _without_judge_work(rollouts: Sequence[str]) -> tuple[list[str], dict[str, float]]:
+    """The records without what their judges took, and the sums of that by name."""
+    rows = [json.loads(text) for text in rollouts]
+    works = [work for row in rows if (work := row.pop(JUDGE_WORK, None))]
+    sums = {f"{JUDGED}{name}": float(sum(work[name] for work in works)) for name in (works[0] if works else ())}
+    return [json.dumps(row) for row in rows], sums

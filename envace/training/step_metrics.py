@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
 from envace.chat.parser import parse_response
-from envace.rewards.health import unknown_fraction
+from envace.rewards.health import UnknownCause, unknown_fraction
 from envace.rollout.prefixes import shared_prefix_shares
 from envace.training.labels import LabelledBatch
 from envace.types import Role, StopReason, Verdict
@@ -38,16 +38,27 @@ def rollout_metrics(records: Sequence[dict[str, Any]], prefix: str = "") -> dict
     if rehearsals:
         metrics["rehearse/malformed_share"] = fmean(float(parse_response(o["text"]) is None) for o in rehearsals)
     metrics |= shared_prefix_shares(outputs, "engine/")
-    if (unknown := unknown_fraction(_verdicts(records))) is not None:
-        metrics["judge/unknown_fraction"] = unknown
+    metrics |= _judge_metrics(records)
     stops = Counter(r["stop_reason"] for r in records)
     metrics.update({f"stop/{reason.value}": stops[reason.value] / len(records) for reason in StopReason})
     return {prefix + name: round(float(value), 6) for name, value in metrics.items()}
 
 
-def _verdicts(records: Sequence[dict[str, Any]]) -> Iterator[dict[str, Verdict]]:
-    for turn in (turn for record in records for turn in json.loads(record["turns"])):
-        yield {criterion: Verdict(verdict) for criterion, verdict in turn["verdicts"].items()}
+def _judge_metrics(records: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Verdicts, and unknown ones by cause, from the records: the same wherever and whenever they were judged."""
+    turns = [turn for record in records for turn in json.loads(record["turns"])]
+    verdicts = [{criterion: Verdict(v) for criterion, v in turn["verdicts"].items()} for turn in turns]
+    unknown = unknown_fraction(verdicts)
+    if unknown is None:
+        return {}
+    given = Counter(v for turn in verdicts for v in turn.values())
+    causes = Counter(cause for turn in turns for cause in turn.get("unknown_causes", {}).values())
+    return {
+        "judge/verdicts": given.total(),
+        **{f"judge/{verdict.value}": given[verdict] for verdict in Verdict},
+        **{f"judge/unknown_{cause.value}": causes[cause.value] for cause in UnknownCause},
+        "judge/unknown_fraction": unknown,
+    }
 
 
 def advantage_metrics(batch: LabelledBatch) -> dict[str, float]:

@@ -17,6 +17,9 @@ Validation is not part of a step and stands beside it."""
 _UPDATE = ("old_log_prob", "ref", "values", "adv", "update_critic", "update_actor")
 JUDGE_S, ROLLOUTS_S = "rollouts/judge", "rollouts/all"
 """Seconds that the rollouts of a step waited for a judge, and took in all, summed over rollouts."""
+JUDGED = "judge/"
+"""Before the sums of `envace.rewards.health.JudgeWork` over a step: questions asked and found in the cache, verdicts
+that needed an endpoint, and the seconds of those verdicts."""
 
 
 def step_split(timings: Mapping[str, float], metrics: Mapping[str, Any]) -> dict[str, float]:
@@ -24,7 +27,7 @@ def step_split(timings: Mapping[str, float], metrics: Mapping[str, Any]) -> dict
 
     `timings` are verl's, and the two sums above where they were recorded: rollouts run side by side, so the wall time
     of the rollouts is divided in the proportion of the sums. Tokens are those that both roles wrote, for each second
-    of generation.
+    of generation. Where a judge's endpoint was needed: its calls, cache hits and mean seconds a verdict.
     """
     inside = timings.get(ROLLOUTS_S, 0.0)
     judged = min(1.0, timings.get(JUDGE_S, 0.0) / inside) if inside > 0 else 0.0
@@ -41,7 +44,15 @@ def step_split(timings: Mapping[str, float], metrics: Mapping[str, Any]) -> dict
     tokens = written_tokens(metrics)
     speed = tokens / parts["generation"] if parts["generation"] > 0 else 0.0
     figures = {**parts, "whole": whole, "validation": timings.get("testing", 0.0), "tokens_per_s": speed}
-    return {name: round(value, 3) for name, value in figures.items()}
+    return {name: round(value, 3) for name, value in (figures | _judged(timings)).items()}
+
+
+def _judged(timings: Mapping[str, float]) -> dict[str, float]:
+    waited = timings.get(f"{JUDGED}waited", 0.0)
+    if not waited:
+        return {}
+    calls, cached = (timings.get(JUDGED + name, 0.0) for name in ("asked", "cached"))
+    return {"judge_calls": calls, "judge_cached": cached, "verdict_s": timings.get(f"{JUDGED}seconds", 0.0) / waited}
 
 
 def written_tokens(metrics: Mapping[str, Any]) -> float:
@@ -52,6 +63,6 @@ def written_tokens(metrics: Mapping[str, Any]) -> float:
 def write_timings(target: Path, splits: Mapping[int, Mapping[str, float]], model_sha256: str) -> None:
     """Write the steps and their mean, with the hash of the policy that they belong to."""
     steps = [{"step": step, **split} for step, split in sorted(splits.items())]
-    names = next(iter(splits.values()), {})
-    mean = {name: round(fmean(split[name] for split in splits.values()), 3) for name in names}
+    names = dict.fromkeys(name for split in splits.values() for name in split)
+    mean = {name: round(fmean(split[name] for split in splits.values() if name in split), 3) for name in names}
     write_json(target, {"model_sha256": model_sha256, "unit": "s", "mean": mean, "steps": steps})

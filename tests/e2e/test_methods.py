@@ -3,18 +3,31 @@ seed gives the same policy."""
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file
 
-from envace.config import Params, parse_params
+from envace.config import Params
 from envace.rollout.records import read_rollouts
-from tests.e2e.test_short_training import STEPS, base, changed, finish, left_over, make_project, metrics_of, start
+from tests.e2e.project import (
+    STEPS,
+    TIMEOUT_S,
+    changed,
+    finish,
+    left_over,
+    make_project,
+    make_tasks,
+    metrics_of,
+    start,
+)
+from tests.e2e.test_short_training import base
 from tests.world_simulator import world_simulator
 
 __all__ = ["base"]
@@ -24,19 +37,32 @@ Train = Callable[..., tuple[Path, str]]
 
 @pytest.fixture
 def train(params: Params, base: Path, tmp_path: Path) -> Train:
-    """Runs a training with changes of its train_policy section; gives its project and what it said."""
+    """Runs a training with changes of its train_policy section; gives its project and what it said.
 
-    def run(name: str, **changes: Any) -> tuple[Path, str]:
-        project = make_project(tmp_path / name, params, base)
-        raw = changed(params)
-        raw["train_policy"] |= {"tasks_per_step": 2, **changes}
-        parse_params(raw, name)
-        (project / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
+    `stop_after`: it is killed once, when that step's checkpoint is sealed, and run again.
+    """
+
+    def run(name: str, stop_after: int = 0, **changes: Any) -> tuple[Path, str]:
+        raw = changed(params, tasks_per_step=2, **changes)
+        project = make_project(tmp_path / name, base, raw, make_tasks(validation=3))
+        if stop_after:
+            kill_once(project, f"global_step_{stop_after}/sealed.json")
         said = finish(start(project))
         assert left_over(project) == []
         return project, said
 
     return run
+
+
+def kill_once(project: Path, there: str) -> None:
+    """Start the training, and kill it as soon as its checkpoints hold a file."""
+    process = start(project)
+    deadline = time.monotonic() + TIMEOUT_S
+    while not list(project.glob(f".envace/checkpoints/*/checkpoints/{there}")):
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()[0]
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
 
 
 def trained(project: Path) -> list[dict[str, Any]]:
@@ -74,6 +100,20 @@ def test_per_role_trains_two_policies_each_on_its_own_rows(train: Train, base: P
     rehearsing = weights(project / "models/trained/last-rehearse")
     for one, other in ((start_weights, acting), (start_weights, rehearsing), (acting, rehearsing)):
         assert max(float((one[n] - other[n]).abs().max()) for n in one) > 1e-6
+
+
+@pytest.mark.slow
+def test_per_role_resumes_both_policies(train: Train) -> None:
+    """Two steps, killed, two more: weights and optimizers of both are those of four steps in one go."""
+    changes: dict[str, Any] = {"method": "per_role", "steps": 4, "warmup_steps": 3, "validate_every": 4}
+    whole, _ = train("whole", **changes)
+    resumed, said = train("resumed", stop_after=2, **changes)
+    assert "resuming after step 2 of 4" in said
+    assert [line["step"] for line in trained(resumed)] == [1, 2, 3, 4]
+    assert any(line.get("rehearse_update/grad_norm", 0) > 0 for line in trained(resumed)[2:])
+    for name in ("policy", "trained/last-rehearse", "trained/best", "trained/best-rehearse"):
+        one, other = weights(whole / "models" / name), weights(resumed / "models" / name)
+        assert max(float((one[n] - other[n]).abs().max()) for n in one) < 1e-6, name
 
 
 @pytest.mark.slow

@@ -2,142 +2,51 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-import psutil
 import pytest
-import yaml
 from safetensors.torch import load_file
 
-from envace.config import Params, parse_params
-from envace.data.canonical import to_task
-from envace.data.sample import build_world, generate_conversations, to_raw_record
-from envace.data.tables import write_tables
+from envace.config import Params
 from envace.files import read_json, sha256_tree
 from envace.rollout.records import read_rollouts
 from envace.training.timings import PARTS
-from envace.types import Outcome, Task
-
-STEPS, TRAIN_TASKS, ROLLOUTS, VALIDATION_TASKS = 2, 3, 4, 21
-TIMEOUT_S = 400
-MARK = "ENVACE_TEST_TRAINING"  # inherited by every process that a training starts
-
-
-def changed(params: Params) -> dict[str, Any]:
-    """The shipped parameters, smaller: a step an epoch, a checkpoint a step."""
-    raw = params.model_dump()
-    raw["build_base_model"]["architecture"] |= {"hidden_size": 64, "layers": 2, "intermediate_size": 128}
-    raw["build_base_model"] |= {"demonstrations": 400}
-    raw["build_base_model"]["clean"] |= {"steps": 200, "batch_tokens": 1024}
-    raw["build_base_model"]["faulty"] |= {"steps": 0}
-    raw["train_policy"] |= {"steps": STEPS, "tasks_per_step": TRAIN_TASKS, "rollouts_per_task": ROLLOUTS}
-    raw["train_policy"] |= {"checkpoint_every": 1, "validate_every": STEPS, "warmup_steps": 0, "micro_batch_rows": 8}
-    parse_params(raw, "the test's parameters")
-    return raw
-
-
-def make_tasks() -> list[Task]:
-    """Sample tasks of the splits that training uses; before them one for training whose prompt is too long."""
-    world = build_world(0)
-    conversations = generate_conversations(world, 1 + TRAIN_TASKS + VALIDATION_TASKS, 3, "train")
-    tasks = [
-        to_task(to_raw_record(world, c), "train" if i <= TRAIN_TASKS else "validation", [], "sample")
-        for i, c in enumerate(conversations)
-    ]
-    # no facts asked for: a weak policy then differs in what it is rewarded for, by ending its turns at all
-    tasks = [
-        t.model_copy(
-            update={"outcome": Outcome(turns=[o.model_copy(update={"required_facts": []}) for o in t.outcome.turns])}
-        )
-        for t in tasks
-        if t.outcome
-    ]
-    long = tasks[0].turns[0].model_copy(update={"user_message": "Please! " * 1000})
-    return [tasks[0].model_copy(update={"turns": [long, *tasks[0].turns[1:]]}), *tasks[1:]]
+from tests.e2e.project import (
+    ROLLOUTS,
+    STEPS,
+    TIMEOUT_S,
+    TRAIN_TASKS,
+    VALIDATION_TASKS,
+    changed,
+    finish,
+    left_over,
+    make_base,
+    make_project,
+    make_tasks,
+    metrics_of,
+    start,
+)
 
 
 @pytest.fixture(scope="module")
 def base(params: Params, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A base policy that has seen a hundred batches: it writes calls and replies, most of them wrong."""
-    import torch
-
-    from envace.training.base_model.build import build_base_policies, save_policy
-
-    torch.set_num_threads(1)
-    smaller = parse_params(changed(params), "")
-    policies = build_base_policies(smaller.build_base_model, smaller.fetch_data.sample)
-    folder = tmp_path_factory.mktemp("base") / "base"
-    save_policy(policies.base, policies.tokenizer, folder)
-    return folder
+    """The base policy of all trainings here."""
+    return make_base(params, tmp_path_factory.mktemp("base") / "base")
 
 
-def make_project(folder: Path, params: Params, base: Path) -> Path:
-    """A project folder as it is before the stage train_policy."""
-    (folder / "models").mkdir(parents=True)
-    (folder / "models" / "base").symlink_to(base)
-    (folder / "params.yaml").write_text(yaml.safe_dump(changed(params)), encoding="utf-8")
-    write_tables(folder / "data/prepared", make_tasks())
-    return folder
-
-
-def start(project: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "pipeline_steps.train_policy"],
-        cwd=project,
-        env={**os.environ, MARK: str(project), "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    """What a training prints until it ends well."""
-    try:
-        said, _ = process.communicate(timeout=TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        raise AssertionError(f"the training took over {TIMEOUT_S} s:\n{process.communicate()[0]}") from None
-    assert process.returncode == 0, said
-    return said
-
-
-def left_over(project: Path) -> list[str]:
-    """Processes that a training of this project has left behind, after some time to end."""
-    found: list[str] = []
-    for _ in range(60):
-        found = []
-        for process in psutil.process_iter(["status", "cmdline"]):
-            try:
-                mine = process.environ().get(MARK) == str(project)
-            except (psutil.Error, OSError):
-                continue
-            if mine and process.info["status"] != psutil.STATUS_ZOMBIE:
-                found.append(" ".join(process.info["cmdline"] or [])[:120])
-        if not found:
-            break
-        time.sleep(0.5)
-    return found
-
-
-def metrics_of(project: Path) -> list[dict[str, Any]]:
-    return [json.loads(x) for x in (project / "reports/training/metrics.jsonl").read_text().splitlines()]
+def make(folder: Path, params: Params, base: Path) -> Path:
+    """The project of all trainings here."""
+    return make_project(folder, base, changed(params), make_tasks())
 
 
 @pytest.fixture(scope="module")
 def finished(params: Params, base: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A project whose training ran through, and what it said."""
-    project = make_project(tmp_path_factory.mktemp("through") / "project", params, base)
+    project = make(tmp_path_factory.mktemp("through") / "project", params, base)
     return project, finish(start(project))
 
 
@@ -217,7 +126,7 @@ def test_a_task_whose_prompt_does_not_fit_is_left_out_by_name(finished: tuple[Pa
 def test_a_killed_training_resumes_at_the_epoch_boundary_and_ends_the_same(
     finished: tuple[Path, str], params: Params, base: Path, tmp_path: Path
 ) -> None:
-    project = make_project(tmp_path / "project", params, base)
+    project = make(tmp_path / "project", params, base)
     process = start(project)
     deadline = time.monotonic() + TIMEOUT_S
     while not list(project.glob(".envace/checkpoints/*/checkpoints/global_step_1/sealed.json")):

@@ -53,11 +53,11 @@ def estimate(plan: Plan, params: AdvantageParams) -> tuple[torch.Tensor, torch.T
 
 
 @settings(deadline=None, max_examples=150)
-@given(plans(), st.sampled_from(["output", "rollout"]), st.booleans())
+@given(plans(), st.sampled_from(["output", "rollout"]), st.booleans(), st.sampled_from(["role", "shared"]))
 def test_equals_role_wise_advantages_on_every_token(
-    plugins: Any, plan: Plan, weighting: Any, normalize_std: bool
+    plugins: Any, plan: Plan, weighting: Any, normalize_std: bool, baseline: Any
 ) -> None:
-    params = AdvantageParams(weighting=weighting, normalize_std=normalize_std, std_floor=1e-3)
+    params = AdvantageParams(baseline=baseline, weighting=weighting, normalize_std=normalize_std, std_floor=1e-3)
     found, mask, batch = estimate(plan, params)
     counts = torch.tensor([scorable and role != PADDING_ROLE for _, role, _, _, scorable, _ in plan])
     scalar = role_wise_advantages(
@@ -66,6 +66,7 @@ def test_equals_role_wise_advantages_on_every_token(
         [p[1] for p in plan],
         [p[2] for p in plan],
         counts,
+        baseline=baseline,
         weighting=weighting,
         normalize_std=normalize_std,
         std_floor=1e-3,
@@ -81,7 +82,7 @@ def test_outputs_that_share_a_row_weigh_as_rows_of_their_own(plugins: Any, plan:
     """What verl makes of a row is the mean of (advantage x something) over its trained tokens; then it sums rows."""
     from envace.training.estimator import role_wise_grpo
 
-    params = AdvantageParams(weighting="output", normalize_std=False, std_floor=1e-3)
+    params = AdvantageParams(baseline="role", weighting="output", normalize_std=False, std_floor=1e-3)
     alone, mask, separate = estimate(plan, params)
     something = torch.tensor([[rng.uniform(-1, 1) for _ in range(WIDTH)] for _ in plan])
     wanted = ((alone * something).sum(-1) / mask.sum(-1).clamp(min=1)).sum()

@@ -74,7 +74,7 @@ def test_all_faults_are_told_at_once(
 def test_a_missing_or_wrong_verl_is_told(installed: dict[str, str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_version", installed.get)
     (fault,) = verl_faults()
-    assert re.search(told, fault) and "make install" in fault
+    assert re.search(told, fault) and "pip install --no-deps -r constraints/cpu.txt" in fault
 
 
 def test_the_version_is_the_pinned_one(project_root: Path) -> None:
