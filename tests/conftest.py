@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,16 @@ def evaluation(trained_reward: float = 0.83, *, beside: bool = True) -> dict[str
     return {"policies": {name: {"heldout": f, "hard": f} for name, f in policies.items()}}
 
 
+def results(policies: Iterable[str]) -> dict[str, Any]:
+    """Results by benchmark: held-out tasks run by code, a benchmark that nobody ran."""
+    found = {"n": 40, "mean": 0.5, "se": 0.02}
+    groups = {"all": found, "turns: 1": {**found, "n": 30}, "turns: 2": None}
+    known = {"benchmark": "heldout", "environment": "code", "metric": "reward", "digest": "d1" * 32, "groups": groups}
+    none = dict.fromkeys(("environment", "metric", "digest", "groups"))
+    not_run = {"benchmark": "BFCL v4", "policy": "trained", **none}
+    return {"format": 1, "results": [*({**known, "policy": name} for name in policies), not_run]}
+
+
 def rollout(task: str, index: int, reward: float | None, text: str = "It is sunny.") -> Rollout:
     """One finished rollout of one turn: a call, its rehearsed result, a reply."""
     call = ToolCall(tool_name="get_weather", arguments='{"city":"Łódź"}')
@@ -124,22 +134,48 @@ def training_rows() -> list[dict[str, Any]]:
     return rows
 
 
+def fill_project(folder: Path, policy: Path, trained_reward: float = 0.83, *, beside: bool = True) -> Path:
+    """Write all that register_model and write_report read; arguments as of `evaluation`."""
+    shutil.copy(ROOT / "params.yaml", folder / "params.yaml")
+    if not (folder / "models" / "policy").exists():
+        shutil.copytree(policy, folder / "models" / "policy")
+    write_json(folder / "data/prepared/manifest.json", {"splits": {"train": 360, "heldout": 120}})
+    write_tasks(folder, ["t0", "t1"], ["h0", "h1"])
+    decoded = evaluation(trained_reward, beside=beside)
+    write_json(folder / "reports/evaluation/metrics.json", decoded)
+    write_json(folder / "reports/evaluation/results.json", results(decoded["policies"]))
+    for kind, labels in (("training", ("step", "phase")), ("evaluation", ("policy", "split", "environment"))):
+        write_rollouts(folder / f"reports/{kind}/rollouts.parquet", recorded_rows(kind), labels)
+    curve = [{"step": s, "reward/mean": 0.2 * s, "act/outputs": 12.0, "pass@1": 0.5} for s in (1, 2, 3)]
+    curve[1]["kl"] = float("nan")
+    lines = "".join(json.dumps(row) + "\n" for row in curve)
+    (folder / "reports/training/metrics.jsonl").write_text(lines, encoding="utf-8")
+    write_json(folder / "reports/training/summary.json", {"steps": 3})
+    return folder
+
+
+def write_tasks(folder: Path, train: list[str], heldout: list[str]) -> None:
+    """A table with the columns by which a benchmark is known: the tasks' ids and their splits."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    splits = ["train"] * len(train) + ["heldout"] * len(heldout)
+    pq.write_table(pa.table({"task_id": [*train, *heldout], "split": splits}), folder / "data/prepared/tasks.parquet")
+
+
+def recorded_rows(kind: str) -> list[dict[str, Any]]:
+    """Rollouts as training or as evaluation records them."""
+    if kind == "training":
+        return training_rows()
+    labels = {"split": "heldout", "environment": "true"}
+    return [rollout_row(rollout("h0", 0, 1.0), policy=policy, **labels) for policy in ("base", "trained")]
+
+
 @pytest.fixture
 def finished_project(tmp_path: Path, tiny_policy: Path) -> Callable[..., Path]:
     """Makes a project folder with all that register_model and write_report read; arguments as of `evaluation`."""
 
     def make(trained_reward: float = 0.83, *, beside: bool = True) -> Path:
-        shutil.copy(ROOT / "params.yaml", tmp_path / "params.yaml")
-        if not (tmp_path / "models" / "policy").exists():
-            shutil.copytree(tiny_policy, tmp_path / "models" / "policy")
-        write_json(tmp_path / "data/prepared/manifest.json", {"splits": {"train": 360, "heldout": 120}})
-        write_json(tmp_path / "reports/evaluation/metrics.json", evaluation(trained_reward, beside=beside))
-        write_rollouts(tmp_path / "reports/training/rollouts.parquet", training_rows(), ("step", "phase"))
-        curve = [{"step": s, "reward/mean": 0.2 * s, "act/outputs": 12.0, "pass@1": 0.5} for s in (1, 2, 3)]
-        curve[1]["kl"] = float("nan")
-        lines = "".join(json.dumps(row) + "\n" for row in curve)
-        (tmp_path / "reports/training/metrics.jsonl").write_text(lines, encoding="utf-8")
-        write_json(tmp_path / "reports/training/summary.json", {"steps": 3})
-        return tmp_path
+        return fill_project(tmp_path, tiny_policy, trained_reward, beside=beside)
 
     return make

@@ -13,10 +13,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from envace.chat.layout import ChatLayout
 from envace.config import EvaluatePolicyParams, RewardParams, RolloutParams
 from envace.data.sample.environment import SampleEnvironment
-from envace.engines.load import LoadedPolicy, load_policy
+from envace.engines.load import load_policy
+from envace.engines.protocol import TokenEngine
 from envace.evaluation.fidelity import measure_fidelity
+from envace.evaluation.played import EngineByRole, Played
 from envace.evaluation.summary import summarise
 from envace.processes import die_with_parent
 from envace.rewards.build import build_judge
@@ -40,7 +43,7 @@ class Evaluation:
 
 
 def evaluate_policies(
-    folders: Mapping[str, Path],
+    policies: Mapping[str, Played | Path],
     tasks: Sequence[Task],
     *,
     evaluation: EvaluatePolicyParams,
@@ -52,26 +55,26 @@ def evaluate_policies(
     The figures are those of evaluating them one by one: each process has one thread and its own seeds.
     """
     one = partial(evaluate_policy, tasks=tasks, evaluation=evaluation, rollout=rollout, reward=reward)
-    workers = min(len(folders), os.cpu_count() or 1)
+    workers = min(len(policies), os.cpu_count() or 1)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=die_with_parent) as pool:
-        yield from zip(folders, pool.map(one, folders, folders.values()), strict=True)
+        yield from zip(policies, pool.map(one, policies, policies.values()), strict=True)
 
 
 def evaluate_policy(
     name: str,
-    folder: Path,
+    played: Played | Path,
     *,
     tasks: Sequence[Task],
     evaluation: EvaluatePolicyParams,
     rollout: RolloutParams,
     reward: RewardParams,
 ) -> Evaluation:
-    """Evaluate the policy in `folder` on `tasks` (any splits). Tasks without a world, or without anything to score by,
-    are left out of the figures that need one, and those figures count what was used."""
-    policy = load_policy(
-        folder, max_slots=MAX_SLOTS, max_length=rollout.max_prompt_tokens + max(_longest_outputs(rollout))
-    )
-    policy.layout.require(rollout.role_prompts)
+    """Evaluate a policy (or a folder that holds one) on `tasks` (any splits).
+
+    Tasks without a world, or without anything to score by, are left out of the figures that need one, and those
+    figures count what was used.
+    """
+    engine, layout = _load(Played(played) if isinstance(played, Path) else played, rollout)
     by_split: dict[str, list[Task]] = defaultdict(list)
     for task in tasks:
         by_split[task.split].append(task)
@@ -79,7 +82,7 @@ def evaluate_policy(
     sampling = rollout.model_copy(update={"act": evaluation.act, "rehearse": evaluation.rehearse})
     for split, members in sorted(by_split.items()):
         result.metrics[split] = asyncio.run(
-            _evaluate_split(name, split, members, policy, evaluation, sampling, reward, result.rows)
+            _evaluate_split(name, split, members, engine, layout, evaluation, sampling, reward, result.rows)
         )
     return result
 
@@ -88,7 +91,8 @@ async def _evaluate_split(
     name: str,
     split: str,
     tasks: Sequence[Task],
-    policy: LoadedPolicy,
+    engine: TokenEngine,
+    layout: ChatLayout,
     evaluation: EvaluatePolicyParams,
     rollout: RolloutParams,
     reward: RewardParams,
@@ -109,8 +113,8 @@ async def _evaluate_split(
         rollouts: list[Rollout] = await unfold_all(
             chosen,
             evaluation.repeats,
-            engine=policy.engine,
-            layout=policy.layout,
+            engine=engine,
+            layout=layout,
             settings_of=settings,
             concurrency=MAX_SLOTS,
         )
@@ -121,12 +125,19 @@ async def _evaluate_split(
         return {
             "true": await run("true", [t for t in scorable if t.world]),
             "rehearsed": await run("rehearsed", scorable),
-            "fidelity": await measure_fidelity(tasks, engine=policy.engine, layout=policy.layout, rollout=rollout),
+            "fidelity": await measure_fidelity(tasks, engine=engine, layout=layout, rollout=rollout),
         }
     finally:
         if judge is not None:
             await judge.close()
 
 
-def _longest_outputs(rollout: RolloutParams) -> tuple[int, int]:
-    return rollout.max_act_tokens, rollout.max_rehearse_tokens
+def _load(played: Played, rollout: RolloutParams) -> tuple[TokenEngine, ChatLayout]:
+    """One engine for both roles. Two policies have one tokenizer: both were trained from the same base."""
+    longest = rollout.max_prompt_tokens + max(rollout.max_act_tokens, rollout.max_rehearse_tokens)
+    first = load_policy(played.act, max_slots=MAX_SLOTS, max_length=longest)
+    first.layout.require(rollout.role_prompts)
+    if played.rehearse is None:
+        return first.engine, first.layout
+    second = load_policy(played.rehearse, max_slots=MAX_SLOTS, max_length=longest)
+    return EngineByRole(first.engine, second.engine), first.layout

@@ -15,7 +15,7 @@ from envace.config import RolloutParams
 from envace.engines.protocol import GenerationRequest, TokenEngine
 from envace.files import canonical_json
 from envace.rollout.asking import Ask, note_for
-from envace.types import Task, ToolCall
+from envace.types import Role, Task, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,8 @@ async def measure_fidelity(
     """
     found = [c for task in tasks for c in transitions(task, layout, rollout)]
     cases = [c for c in found if len(c.prompt_ids) <= rollout.max_prompt_tokens]
-    requests = [
-        GenerationRequest(c.session, c.prompt_ids, rollout.max_rehearse_tokens, 0.0, 1.0, seed=0) for c in cases
-    ]
+    limit = rollout.max_rehearse_tokens
+    requests = [GenerationRequest(c.session, c.prompt_ids, limit, 0.0, 1.0, seed=0, role=Role.REHEARSE) for c in cases]
     sampled = await asyncio.gather(*(engine.generate(r) for r in requests))
     texts = [layout.text(s.token_ids) if layout.finished(s.token_ids) else "" for s in sampled]
     figures = compare([parse_response(t) for t in texts], [c.recorded for c in cases])

@@ -19,13 +19,19 @@ POLICIES = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One policy on the held-out tasks, its tools executed by code. Means with standard errors; None: not measured."""
+    """One policy on the held-out tasks, its tools executed by code. Means with standard errors; None: not measured.
+
+    Beside them, how true the policy rehearses: the share of recorded results that it rehearses exactly, and the share
+    of recorded errors that it rehearses as errors.
+    """
 
     policy: str
     reward: float | None
     reward_se: float | None
     success: float | None
     success_se: float | None
+    fidelity_exact: float | None = None
+    error_recall: float | None = None
 
 
 def headline(root: Path = Path()) -> list[Row]:
@@ -38,9 +44,11 @@ def rows_of(evaluation: dict[str, Any]) -> list[Row]:
     """The rows of a decoded evaluation."""
     rows = []
     for policy in POLICIES:
-        found = ((evaluation.get("policies", {}).get(policy) or {}).get("heldout") or {}).get("true")
-        if found:
-            values = (found.get(k) for k in ("reward", "reward_se", "success", "success_se"))
+        heldout = (evaluation.get("policies", {}).get(policy) or {}).get("heldout") or {}
+        if found := heldout.get("true"):
+            fidelity = heldout.get("fidelity") or {}
+            values = [found.get(k) for k in ("reward", "reward_se", "success", "success_se")]
+            values += [fidelity.get("exact"), fidelity.get("error_recall")]
             rows.append(Row(policy, *values))
     return rows
 

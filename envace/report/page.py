@@ -4,52 +4,80 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Any
 
 from envace.report import pictures, tables
-from envace.report.curves import curves
-from envace.report.headline import rows_of
+from envace.report.curves import Curves, curves
+from envace.report.headline import Row, rows_of
+from envace.report.health import Health, health
 from envace.report.inputs import Inputs
+from envace.report.lineage import lineage
+from envace.report.plot_files import plot_files
 from envace.report.transcripts import samples
-
-_TEMPLATE = "page.html.jinja"
 
 
 def write_report(inputs: Inputs, title: str, folder: Path) -> None:
-    """Write index.html and the pictures into `folder`, which is made. The same inputs give the same bytes."""
-    learned = curves(inputs.rollouts)
-    rows = rows_of(inputs.evaluation)
-    drawn = {"learning_curve": pictures.learning_curve(learned), "stop_reasons": pictures.stop_reasons(learned)}
-    drawn["outputs_by_role"] = pictures.outputs_by_role(learned)
-    if inputs.timings:
-        drawn["time_split"] = pictures.time_split(inputs.timings)
-    if rows:
-        drawn["before_and_after"] = pictures.before_and_after(rows)
+    """Write index.html, the pictures and the curves as CSV into `folder`, which is made.
+
+    The same inputs give the same bytes.
+    """
+    learned, well, rows = curves(inputs.rollouts), health(inputs.rollouts), rows_of(inputs.evaluation)
+    drawn = _drawn(learned, well, rows)
     folder.mkdir(parents=True, exist_ok=True)
     for name, png in drawn.items():
         (folder / f"{name}.png").write_bytes(png)
-    page = _render(
+    for name, text in plot_files(learned, well, rows).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    page = render(
+        "page.html.jinja",
         title=title,
         rows={row.policy: row for row in rows},
         learned=learned,
+        health=well,
         pictures={name: base64.b64encode(png).decode("ascii") for name, png in drawn.items()},
         scores=tables.before_after(inputs.evaluation),
         fidelity=tables.fidelity(inputs.evaluation),
-        files=tables.counts("raw file", inputs.validation.get("files")),
-        quarantine=tables.quarantine(inputs.validation),
-        splits=tables.counts("split", inputs.manifest.get("splits")),
+        groups=tables.by_group(inputs.results),
+        two_policies=inputs.evaluation.get("one_policy_each_role") or [],
         gate=inputs.registration,
+        lineage=lineage(inputs),
         transcripts=samples(inputs.rollouts),
-        timings=inputs.timings,
-        time_parts=list(pictures.TIME_PARTS),
+        not_run=tables.not_run(inputs.results),
+        executable=bool(rows),
         built_here="clean" in inputs.evaluation["policies"],
+        **_about_data(inputs),
     )
     (folder / "index.html").write_text(page, encoding="utf-8")
 
 
-def _render(**values: object) -> str:
+def _drawn(learned: Curves, well: Health, rows: list[Row]) -> dict[str, bytes]:
+    """All pictures by name; none of what did not occur."""
+    drawn = {
+        "learning_curve": pictures.learning_curve(learned),
+        "before_and_after": pictures.before_and_after(rows) if rows else None,
+        "stop_reasons": pictures.stop_reasons(learned),
+        "outputs_by_role": pictures.outputs_by_role(learned),
+        "rehearsals": pictures.rehearsals(well),
+        "verdicts": pictures.verdicts(well) if well.judged else None,
+    }
+    return {name: png for name, png in drawn.items() if png is not None}
+
+
+def _about_data(inputs: Inputs) -> dict[str, Any]:
+    drift = inputs.validation.get("drift") or []
+    return {
+        "files": tables.counts("raw file", inputs.validation.get("files")),
+        "quarantine": tables.quarantine(inputs.validation),
+        "flags": inputs.validation.get("flags") or {},
+        "drift": {"compared": len(drift), "beyond": [d["figure"] for d in drift if d["is_beyond"]]},
+        "splits": tables.counts("split", inputs.manifest.get("splits")),
+    }
+
+
+def render(template: str, **values: object) -> str:
+    """A template of this folder filled in. All is escaped: task texts and model outputs are not to be trusted."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    # everything that is put in is escaped: task texts and model outputs are not to be trusted
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -59,4 +87,4 @@ def _render(**values: object) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["number"] = tables.number
-    return environment.get_template(_TEMPLATE).render(**values)
+    return environment.get_template(template).render(**values)

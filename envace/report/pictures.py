@@ -1,99 +1,135 @@
-"""The report's pictures as PNG bytes. The same figures give the same bytes: no dates, no version strings."""
+"""The report's pictures as PNG bytes. How they look is in `drawing`."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from envace.report.curves import Curves, Point
-from envace.report.headline import POLICIES, Row
-
-# Okabe and Ito's colours, which colour-blind readers can tell apart
-BLUE, ORANGE, GREEN, RED, SKY, YELLOW, PURPLE, GREY = (
-    *("#0072b2", "#e69f00", "#009e73", "#d55e00"),
-    *("#56b4e9", "#f0e442", "#cc79a7", "#7f7f7f"),
+from envace.report.drawing import (
+    BLUE,
+    CYCLE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    by_step,
+    figure,
+    legend_beside,
+    png,
 )
-_CYCLE = (BLUE, RED, ORANGE, PURPLE, SKY, YELLOW, GREEN, GREY)
+from envace.report.headline import Row
+from envace.report.health import Health
+from envace.report.tables import POLICIES
+
 _POLICY_COLOURS = {"base": GREY, "trained": BLUE, "clean": GREEN, "control": ORANGE}
+_VERDICT_COLOURS = {"pass": GREEN, "fail": RED, "unknown": GREY}
 TIME_PARTS = {"generation": BLUE, "judging": PURPLE, "update": ORANGE, "sync": GREEN, "checkpoint": SKY}
 TIME_PARTS |= {"waiting": GREY}
-_STYLE: Any = {"font.size": 11, "axes.grid": True, "grid.alpha": 0.25, "axes.axisbelow": True}
-_STYLE |= {"axes.spines.top": False, "axes.spines.right": False}
+_PANELS = {
+    "reward": "reward",
+    "success": "success",
+    "fidelity_exact": "rehearsed exactly",
+    "error_recall": "error recall",
+}
 
 
 def learning_curve(curves: Curves) -> bytes:
-    """Reward by training step with its standard error, and the validations beside it."""
-    figure, axes = _figure()
+    """Left: reward of the training rollouts and of each role's outputs. Right: the validations. Standard errors."""
+    drawn, (train, validation) = figure(columns=2, height=3.9, sharey=True)
     steps = [p.step for p in curves.reward]
     low, high = [p.mean - p.error for p in curves.reward], [p.mean + p.error for p in curves.reward]
-    axes.fill_between(steps, low, high, color=BLUE, alpha=0.2, linewidth=0)
-    axes.plot(steps, [p.mean for p in curves.reward], color=BLUE, label="training rollouts: reward")
-    for role, dashes in (("act", "--"), ("rehearse", ":")):
+    train.fill_between(steps, low, high, color=BLUE, alpha=0.15, linewidth=0)
+    train.plot(steps, [p.mean for p in curves.reward], color=BLUE, label="all rollouts")
+    for role, colour, dashes in (("act", SKY, "--"), ("rehearse", ORANGE, ":")):
         points = curves.reward_by_role[role]
-        axes.plot(
-            [p.step for p in points], [p.mean for p in points], dashes, color=SKY, label=f"the same, {role} outputs"
-        )
-    _with_bars(axes, curves.validation_reward, RED, "o", "validation: reward")
-    _with_bars(axes, curves.validation_success, GREEN, "s", "validation: success")
-    axes.set(xlabel="training step", ylabel="mean over rollouts", ylim=(0, 1))
-    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9)
-    return _png(figure)
+        means = [p.mean for p in points]
+        train.plot([p.step for p in points], means, dashes, color=colour, label=f"{role} outputs")
+    train.set_title("training, in the rehearsed world")
+    by_step(train, "mean reward")
+    _with_bars(validation, curves.validation_reward, BLUE, "o", "reward")
+    _with_bars(validation, curves.validation_success, GREEN, "s", "success")
+    validation.set_title("validation, tools run by code")
+    by_step(validation, "")
+    for axes in (train, validation):
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(loc="lower right", ncols=3, columnspacing=1.0, handlelength=1.4, fontsize=9)
+    return png(drawn)
 
 
 def stop_reasons(curves: Curves) -> bytes:
     """Share of each stop reason by training step, stacked."""
-    figure, axes = _figure()
-    steps = list(curves.stop_reasons)
     reasons = sorted({r for shares in curves.stop_reasons.values() for r in shares}, key=_completed_first)
-    floor = [0.0] * len(steps)
-    for reason, colour in zip(reasons, _CYCLE * 2, strict=False):
-        shares = [curves.stop_reasons[s].get(reason, 0.0) for s in steps]
-        axes.bar(steps, shares, bottom=floor, color=colour, width=0.85, label=reason.replace("_", " "))
-        floor = [a + b for a, b in zip(floor, shares, strict=True)]
-    axes.set(xlabel="training step", ylabel="share of rollouts", ylim=(0, 1))
-    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9)
-    return _png(figure)
+    parts = {r.replace("_", " "): [s.get(r, 0.0) for s in curves.stop_reasons.values()] for r in reasons}
+    return _stacked(list(curves.stop_reasons), parts, dict(zip(parts, CYCLE * 2, strict=False)), "share of rollouts")
+
+
+def verdicts(health: Health) -> bytes:
+    """Shares of the judge's verdicts by training step, stacked."""
+    parts = {name: [s[name] for s in health.verdicts.values()] for name in _VERDICT_COLOURS}
+    return _stacked(list(health.verdicts), parts, _VERDICT_COLOURS, "share of verdicts")
 
 
 def time_split(timings: Mapping[str, Any]) -> bytes:
     """Seconds of each training step by what they went into, stacked (envace.training.timings says what is what)."""
-    figure, axes = _figure()
-    steps = [split["step"] for split in timings["steps"]]
-    floor = [0.0] * len(steps)
-    for part, colour in TIME_PARTS.items():
-        seconds = [split[part] for split in timings["steps"]]
-        axes.bar(steps, seconds, bottom=floor, color=colour, width=0.85, label=part)
-        floor = [a + b for a, b in zip(floor, seconds, strict=True)]
-    axes.set(xlabel="training step", ylabel="seconds", ylim=(0, None))
-    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=6, fontsize=9)
-    return _png(figure)
+    parts = {part: [split[part] for split in timings["steps"]] for part in TIME_PARTS}
+    return _stacked([split["step"] for split in timings["steps"]], parts, TIME_PARTS, "seconds", top=None)
 
 
 def outputs_by_role(curves: Curves) -> bytes:
     """Mean outputs a rollout of both roles, by training step."""
-    figure, axes = _figure()
+    drawn, axes = figure(height=3.0)
     for role, colour in (("act", BLUE), ("rehearse", ORANGE)):
         axes.plot(list(curves.outputs), [means[role] for means in curves.outputs.values()], color=colour, label=role)
-    axes.set(xlabel="training step", ylabel="outputs a rollout", ylim=(0, None))
-    axes.legend(frameon=False)
-    return _png(figure)
+    by_step(axes, "outputs a rollout", top=None)
+    legend_beside(axes)
+    return png(drawn)
+
+
+def rehearsals(health: Health) -> bytes:
+    """Shares of malformed and of error results among the rehearsed ones, by training step."""
+    drawn, axes = figure(height=3.0)
+    for shares, colour, label in ((health.malformed, RED, "no JSON"), (health.errors, PURPLE, "an error")):
+        axes.plot(list(shares), list(shares.values()), color=colour, label=label)
+    by_step(axes, "share of rehearsed results", top=None)
+    legend_beside(axes)
+    return png(drawn)
 
 
 def before_and_after(rows: Sequence[Row]) -> bytes:
-    """Held-out reward and success of every evaluated policy, with standard errors."""
-    figure, panels = _figure(columns=2, height=1.2 + 0.5 * len(rows))
-    names = [POLICIES[r.policy] for r in rows]
+    """Held-out reward and success of every policy with standard errors, and how true its rehearsals are."""
+    drawn, panels = figure(columns=len(_PANELS), height=1.1 + 0.42 * len(rows), sharey=True)
     colours = [_POLICY_COLOURS[r.policy] for r in rows]
-    for axes, kind in zip(panels, ("reward", "success"), strict=True):
-        means = [getattr(r, kind) or 0.0 for r in rows]
-        errors = [getattr(r, f"{kind}_se") or 0.0 for r in rows]
-        axes.barh(names, means, xerr=errors, color=colours, height=0.62, error_kw={"ecolor": "#333333", "capsize": 3})
-        axes.set(title=kind, xlim=(0, 1))
-        axes.invert_yaxis()
+    for axes, (kind, title) in zip(panels, _PANELS.items(), strict=True):
+        means = [getattr(r, kind) for r in rows]
+        errors = [getattr(r, f"{kind}_se", None) or 0.0 for r in rows]
+        axes.barh(range(len(rows)), [m or 0.0 for m in means], color=colours, height=0.62)
+        for place, (mean, error) in enumerate(zip(means, errors, strict=True)):
+            if mean is not None and error:
+                axes.errorbar(mean, place, xerr=error, color=INK, capsize=3, linewidth=1.2)
+            text = "–" if mean is None else f"{mean:.2f}"
+            axes.text((mean or 0.0) + error + 0.04, place, text, va="center", fontsize=9.5)
+        axes.set(title=title, xlim=(0, 1.25), xticks=(0, 0.5, 1), yticks=range(len(rows)))
+        axes.set_yticklabels([POLICIES[r.policy] for r in rows])
         axes.grid(axis="y", visible=False)
-    panels[1].tick_params(labelleft=False)
-    return _png(figure)
+    panels[0].invert_yaxis()  # shared by all
+    return png(drawn)
+
+
+def _stacked(
+    steps: list[int], parts: Mapping[str, list[float]], colours: Mapping[str, str], ylabel: str, top: float | None = 1
+) -> bytes:
+    drawn, axes = figure(height=3.3)
+    floor = [0.0] * len(steps)
+    for name, values in parts.items():
+        axes.bar(steps, values, bottom=floor, color=colours[name], width=0.8, label=name)
+        floor = [a + b for a, b in zip(floor, values, strict=True)]
+    by_step(axes, ylabel, top)
+    legend_beside(axes)
+    return png(drawn)
 
 
 def _with_bars(axes: Any, points: Sequence[Point], colour: str, marker: str, label: str) -> None:
@@ -104,23 +140,3 @@ def _with_bars(axes: Any, points: Sequence[Point], colour: str, marker: str, lab
 
 def _completed_first(reason: str) -> tuple[bool, str]:
     return reason != "completed", reason
-
-
-def _figure(columns: int = 1, height: float = 4.0) -> tuple[Any, Any]:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    pyplot.rcdefaults()  # a user's own settings would change the bytes
-    pyplot.rcParams.update(_STYLE)
-    return pyplot.subplots(1, columns, figsize=(7.2, height), layout="constrained")
-
-
-def _png(figure: Any) -> bytes:
-    from matplotlib import pyplot
-
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=144, metadata={"Software": None})
-    pyplot.close(figure)
-    return buffer.getvalue()

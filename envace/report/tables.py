@@ -9,13 +9,15 @@ from typing import Any
 from envace.report.headline import with_error
 
 POLICIES = {"base": "base", "trained": "trained", "clean": "ceiling", "control": "control"}
+_ERROR_RECALL = "error recall"
 _FIDELITY = {
     "parses": "is JSON",
     "exact": "equals the record",
     "key_f1": "F1 of keys",
     "leaf_f1": "F1 of values",
     "error_agreement": "error or not",
-    "error_recall": "error recall",
+    "recorded_errors": "errors",
+    "error_recall": _ERROR_RECALL,
 }
 
 
@@ -29,7 +31,8 @@ class Table:
 
 def before_after(evaluation: Mapping[str, Any]) -> dict[str, Table]:
     """For each split: every policy with true tools and in its own imagination."""
-    head = ["", "reward", "success", "rollouts", "rehearsed reward", "rehearsed success", "malformed"]
+    head = ["", "reward", "success", "rollouts", "rehearsed reward", "rehearsed success"]
+    head += ["malformed", "equals the record", _ERROR_RECALL]
     return {s: Table(head, [_scores(p, found) for p, found in _of_split(evaluation, s)]) for s in _splits(evaluation)}
 
 
@@ -42,6 +45,29 @@ def fidelity(evaluation: Mapping[str, Any]) -> dict[str, Table]:
         )
         for split in _splits(evaluation)
     }
+
+
+def by_group(results: Mapping[str, Any]) -> dict[str, Table]:
+    """For each benchmark that was run with tools executed by code: reward by group of tasks, every policy beside."""
+    found = [r for r in results["results"] if r["groups"] and (r["environment"], r["metric"]) == ("code", "reward")]
+    tables = {}
+    for benchmark in sorted({r["benchmark"] for r in found}, key=lambda name: (name != "heldout", name)):
+        ours = [r for r in found if r["benchmark"] == benchmark]
+        head = ["", "tasks", *(POLICIES.get(r["policy"], r["policy"]) for r in ours)]
+        rows = []
+        for group in ours[0]["groups"]:
+            cells = [r["groups"].get(group) for r in ours]
+            if any(cells):
+                counted = max(cell["n"] for cell in cells if cell)
+                rows.append([group, str(counted), *(_mean(cell) for cell in cells)])
+        tables[benchmark] = Table(head, rows)
+    return tables
+
+
+def not_run(results: Mapping[str, Any]) -> list[str]:
+    """The benchmarks of which nothing was measured, by name."""
+    run = {r["benchmark"] for r in results["results"] if r["groups"]}
+    return list(dict.fromkeys(r["benchmark"] for r in results["results"] if r["benchmark"] not in run))
 
 
 def counts(name: str, stated: Any) -> Table:
@@ -68,7 +94,7 @@ def number(value: Any) -> str:
 
 
 def _scores(policy: str, found: Mapping[str, Any]) -> list[str]:
-    true, rehearsed = found.get("true") or {}, found.get("rehearsed") or {}
+    true, rehearsed, fidelity = (found.get(part) or {} for part in ("true", "rehearsed", "fidelity"))
     return [
         POLICIES.get(policy, policy),
         with_error(true.get("reward"), true.get("reward_se")),
@@ -77,7 +103,13 @@ def _scores(policy: str, found: Mapping[str, Any]) -> list[str]:
         with_error(rehearsed.get("reward"), rehearsed.get("reward_se")),
         with_error(rehearsed.get("success"), rehearsed.get("success_se")),
         number(rehearsed.get("malformed_share")),
+        number(fidelity.get("exact")),
+        number(fidelity.get("error_recall")),
     ]
+
+
+def _mean(cell: Mapping[str, Any] | None) -> str:
+    return with_error(cell["mean"], cell["se"]) if cell else "–"
 
 
 def _fidelity_row(policy: str, found: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
@@ -13,8 +14,9 @@ import pytest
 from envace.errors import DataError
 from envace.files import read_json, write_json
 from envace.report.headline import headline, markdown, table
-from envace.report.inputs import read_inputs
+from envace.report.inputs import read_inputs, read_timings
 from envace.report.page import write_report
+from envace.report.timings_page import write_timings_page
 from envace.rollout.records import read_rollouts, write_rollouts
 
 HOSTILE = "</dd><script>alert('x')</script><img src=x onerror=alert(1)> & {{ 7*7 }} \u202e\x00"
@@ -43,11 +45,20 @@ def completed(folder: Path) -> Path:
     checks = [{"id": 8, "field": "content", "rule": "is not blank"}]
     kept_out = {"8": 1, "9": 1}
     validation = {"files": {"train": counts, "heldout": {"rows": 120}}, "checks": checks, "rejected_by": kept_out}
+    validation |= {"source": {"origin": "the bundled sample, seed 0", "licence": "ours"}}
+    validation |= {"flags": {"recorded_tool_error": 32}, "drift": [{"figure": "mean turns", "is_beyond": False}]}
     write_json(folder / "reports/validation/validation.json", validation)
-    write_json(folder / "data/prepared/manifest.json", {"splits": {"train": {"tasks": 351, "calls": 9}}})
+    splits = {"train": {"tasks": 351, "calls": 9}}
+    write_json(folder / "data/prepared/manifest.json", {"splits": splits, "sha256": {"tasks.parquet": "ef" * 32}})
     floors = [{"figure": "reward", "required": 0.08, "gained": 0.14, "holds": True}]
     floors += [{"figure": "success", "required": 0.2, "gained": None, "holds": False}]
-    decision = {"model_name": "m", "model_sha256": "ab" * 32, "floors": floors, "floors_hold": False}
+    decision = {
+        "model_name": "m",
+        "model_sha256": "ab" * 32,
+        "data_sha256": "cd" * 32,
+        "floors": floors,
+        "floors_hold": False,
+    }
     write_json(folder / "reports/registration/registration.json", decision)
     return folder
 
@@ -65,9 +76,65 @@ def test_the_page_holds_what_a_reader_looks_for(project: Path) -> None:
     assert "<td>390</td>" in text and "351" in text and "matched" not in text
     assert "content: is not blank" in text and "check 9" in text
     assert "does not hold" in text and "not measured" in text
-    assert "public benchmarks" in text
+    assert "Public benchmarks" in text
     assert "12 with a reward,\n1 without one" in text
-    assert text.count("data:image/png;base64,") == 4
+    assert text.count("data:image/png;base64,") == 5
+    assert "recorded tool error 32" in text and "0 of 1 figures are beyond the bound" in text
+
+
+def test_fidelity_and_error_recall_stand_beside_every_reward(project: Path) -> None:
+    text = page(project)
+    scores = text[text.index("<h2>Before and after") : text.index("<h2>Rehearsal fidelity")]
+    first = scores[: scores.index("</table>")]
+    assert re.findall(r"<th[^>]*>([^<]+)</th>", first)[-6:-4] == ["equals the record", "error recall"]
+    assert re.findall(r"<td>([^<]+)</td>", first[first.index("<th>trained") :])[6:8] == ["0.760", "0.200"]
+
+
+def test_results_by_group_and_what_was_not_run(project: Path) -> None:
+    text = page(project)
+    assert "Held-out tasks: reward by length" in text and "<th>turns: 1</th><td>30</td><td>0.500 ± 0.020</td>" in text
+    assert "turns: 2" not in text and "</b>: BFCL v4." in text
+
+
+def test_the_lineage_has_hashes_and_no_ids(project: Path) -> None:
+    text = page(project)
+    section = text[text.index("<h2>Lineage") : text.index("<h2>Sample")]
+    assert re.findall(r'title="(\w+)"', section) == ["cd" * 32, "ef" * 32, "ab" * 32, "d1" * 32]
+    assert "the bundled sample, seed 0" in section and "envace lineage m/VERSION" in section
+
+
+def test_a_judge_is_told_with_its_unknown_verdicts(project: Path) -> None:
+    text = page(project)
+    assert "every reward was decided by code" in text and "<b>A judge</b>" in text
+    path = project / "reports/training/rollouts.parquet"
+    rows = read_rollouts(path)
+    for row in rows:
+        said = {"c1": "pass", "c2": "unknown" if row["step"] == 3 else "fail"}
+        row["turns"] = json.dumps([{**turn, "verdicts": said} for turn in row["turns"]])
+    write_rollouts(path, rows, ("step", "phase"))
+    text = page(project)
+    assert "26 verdicts" in text and "50.0 % of them were <i>unknown" in text and "<b>A judge</b>" not in text
+    assert (project / "run" / "verdicts.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_two_policies_are_named(project: Path) -> None:
+    assert "Two policies" not in page(project)
+    path = project / "reports/evaluation/metrics.json"
+    write_json(path, {**read_json(path), "one_policy_each_role": ["trained"]})
+    assert "What is registered is the policy that acts" in page(project)
+
+
+def test_the_curves_are_there_for_dvc_plots(project: Path) -> None:
+    page(project)
+    with (project / "run" / "training.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == ["1", "2", "3"]
+    assert [float(row["reward"]) for row in rows] == [pytest.approx(0.2 * s + 0.05, abs=1e-6) for s in (1, 2, 3)]
+    assert {row["malformed_rehearsals"] for row in rows} == {"0.000000"} and float(rows[2]["completed"]) == 0.8
+    heldout = (project / "run" / "heldout.csv").read_text(encoding="utf-8").splitlines()
+    assert heldout[0] == "policy,reward,success,fidelity_exact,error_recall"
+    assert "trained,0.830000,0.470000,0.760000,0.200000" in heldout
+    assert (project / "run" / "validation.csv").read_text(encoding="utf-8").startswith("step,reward,success\n0,0.5")
 
 
 def timings(model_sha256: str) -> dict[str, object]:
@@ -76,17 +143,21 @@ def timings(model_sha256: str) -> dict[str, object]:
     return {"model_sha256": model_sha256, "mean": split, "steps": [{**split, "step": 1}, {**split, "step": 2}]}
 
 
-def test_the_time_of_a_step_is_shown_where_it_is_that_of_this_policy(project: Path) -> None:
+def test_the_time_of_a_step_is_on_a_page_of_its_own_where_it_is_that_of_this_policy(project: Path) -> None:
     without = page(project)
     write_json(project / "reports/timings/timings.json", timings("ab" * 32))
-    text = page(project)
+    known = read_timings("ab" * 32, project)
+    assert known is not None
+    write_timings_page(known, project / "timings.html")
+    text = (project / "timings.html").read_text(encoding="utf-8")
     assert "A step took 6.2 s on average" in text and "judging 0.5 s" in text and "900 tokens a second" in text
-    assert (project / "run" / "time_split.png").read_bytes().startswith(b"\x89PNG")
+    assert text.count("data:image/png;base64,") == 1
+    assert page(project) == without, "the report holds no durations: they differ from run to run"
     for other in (timings("cd" * 32), {}, []):
         write_json(project / "reports/timings/timings.json", other)
-        assert page(project) == without
+        assert read_timings("ab" * 32, project) is None
     (project / "reports/timings/timings.json").write_text("{")
-    assert page(project) == without and "Where the time went" not in without
+    assert read_timings("ab" * 32, project) is None
 
 
 def test_a_given_base_policy_says_so_and_shows_no_ceiling(finished_project: Callable[..., Path]) -> None:
@@ -99,7 +170,8 @@ def test_it_needs_nothing_beside_it_and_runs_nothing(project: Path) -> None:
     found = Tags()
     found.feed(page(project))
     assert not {"script", "link", "iframe", "object"} & set(found.tags)
-    assert all((v or "").startswith("data:") for k, v in found.attributes if k in ("src", "href"))
+    assert all((v or "").startswith("data:") for k, v in found.attributes if k == "src")
+    assert {v for k, v in found.attributes if k == "href"} == {"../timings/index.html"}, "to follow, not to load"
     assert not [k for k, _ in found.attributes if k.startswith("on")]
 
 
@@ -127,7 +199,8 @@ def test_the_same_files_give_the_same_bytes(project: Path) -> None:
     page(project)
     assert {p.name: p.read_bytes() for p in (project / "run").iterdir()} == first
     assert sorted(first) == [
-        "before_and_after.png", "index.html", "learning_curve.png", "outputs_by_role.png", "stop_reasons.png",
+        "before_and_after.png", "heldout.csv", "index.html", "learning_curve.png", "outputs_by_role.png",
+        "rehearsals.png", "stop_reasons.png", "training.csv", "validation.csv",
     ]  # fmt: skip
 
 
