@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from envace.config import Params
 from envace.errors import DataError
 from envace.files import sha256_file, sha256_tree
 from envace.stage_outputs import read_record, written_by
+from envace.tracking.benchmark import benchmark_sha256
 
 POLICY = Path("models/policy")
 MANIFEST = Path("data/prepared/manifest.json")
@@ -27,12 +28,13 @@ class Evidence:
     model_sha256: str
     data_sha256: str
     evaluation_sha256: str
+    benchmark_sha256: str
     evaluation: dict[str, Any]
     curve: list[dict[str, Any]]
     reports: list[Path]
 
 
-def read_evidence(root: Path = Path()) -> Evidence:
+def read_evidence(params: Params, root: Path = Path()) -> Evidence:
     """Raises DataError that names the stage to run, where a file is missing or not readable."""
     checkpoint = written_by("train_policy", root / POLICY)
     manifest = written_by("prepare_data", root / MANIFEST)
@@ -42,27 +44,15 @@ def read_evidence(root: Path = Path()) -> Evidence:
         model_sha256=sha256_tree(checkpoint),
         data_sha256=sha256_file(manifest),
         evaluation_sha256=sha256_file(root / EVALUATION),
+        benchmark_sha256=benchmark_sha256(params, root),
         evaluation=evaluation,
-        curve=_curve(written_by("train_policy", root / TRAINING)),
-        reports=[root / EVALUATION, written_by("train_policy", root / SUMMARY), manifest],
+        curve=read_curve(written_by("train_policy", root / TRAINING)),
+        reports=[root / EVALUATION, written_by("train_policy", root / SUMMARY), root / TRAINING, manifest],
     )
 
 
-def git_commit(root: Path = Path()) -> str | None:
-    """The commit checked out at `root`, or None outside git or before the first commit."""
-    try:
-        found = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "--verify", "--quiet", "HEAD"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return None
-    return found.stdout.strip() if found.returncode == 0 else None
-
-
-def _curve(path: Path) -> list[dict[str, Any]]:
+def read_curve(path: Path) -> list[dict[str, Any]]:
+    """The figures of each logged step. Raises DataError that names the line which is none."""
     rows = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:

@@ -10,6 +10,8 @@ from typing import Any
 from envace.config import RegisterModelParams
 from envace.errors import TrackingError
 
+_MEASURED = (("evaluated_benchmark_sha256", "evaluated_reward"), ("benchmark_sha256", "heldout_reward"))
+
 
 @dataclass(frozen=True, slots=True)
 class Floor:
@@ -37,27 +39,39 @@ def floors(evaluation: Mapping[str, Any], params: RegisterModelParams) -> list[F
     return [Floor(figure, margin, _gain(evaluation, figure)) for figure, margin in required.items()]
 
 
-def refusal(
-    conditions: list[Floor], score: float | None, digest: str, champion: Mapping[str, str] | None
-) -> str | None:
+def refusal(conditions: list[Floor], measured: Mapping[str, float], champion: Mapping[str, float] | None) -> str | None:
     """Why the model must not become champion, or None if it may.
 
-    `score` is its held-out reward, `digest` names the data it was measured on, `champion` holds the tags of the
-    present champion (None if there is none).
+    `measured` and `champion` hold the held-out reward by benchmark digest, the newest benchmark first, of the model
+    and of the present champion (None if there is none).
     """
     missed = [floor.says for floor in conditions if not floor.holds]
     if missed:
         return "; ".join(missed)
     if champion is None:
         return None
-    if champion.get("data_sha256") != digest:
-        return "the champion was measured on other data, which is no comparison; move the alias by hand if it is due"
-    best = _number(champion.get("heldout_reward"))
-    if best is None:
+    if not measured:
+        return "its held-out reward is not recorded, so it cannot be compared with the champion's"
+    if not champion:
         return "the champion's held-out reward is not recorded, so the two cannot be compared"
-    if score is None or score < best:
-        return f"held-out reward {score} is below the champion's {best}"
-    return None
+    common = next((digest for digest in measured if digest in champion), None)
+    if common is None:
+        return (
+            "the champion was measured on another benchmark, so the two cannot be compared; "
+            "run `envace evaluate champion`, then `envace promote`"
+        )
+    score, best = measured[common], champion[common]
+    return None if score > best else f"held-out reward {score} does not beat the champion's {best}"
+
+
+def rewards_by_benchmark(tags: Mapping[str, str]) -> dict[str, float]:
+    """Held-out reward of a version on every benchmark that its tags name: the newest evaluation first."""
+    found: dict[str, float] = {}
+    for digest, reward in _MEASURED:
+        value = _number(tags.get(reward))
+        if tags.get(digest) and value is not None:
+            found.setdefault(tags[digest], value)
+    return found
 
 
 def heldout(evaluation: Mapping[str, Any], policy: str, figure: str) -> float | None:

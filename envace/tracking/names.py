@@ -7,6 +7,7 @@ too long keeps its beginning, followed by `:h` and a hash of the whole. So `val/
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +56,7 @@ def parameter_texts(values: Mapping[str, Any]) -> tuple[dict[str, str], dict[str
     """Nested parameters as (stored texts, long texts). What is too long to store is stored as its hash."""
     stored, long = {}, {}
     for path, value in leaves(values):
-        name, text = path_name(path), value if isinstance(value, str) else canonical_json(value)
+        name, text = path_name(path), value if isinstance(value, str) else _text(value)
         if len(text) > MAX_VALUE:
             long[name] = text
             text = f"sha256:{sha256_text(text)}"
@@ -75,6 +76,13 @@ def numbers(named: Iterable[tuple[str, Any]]) -> tuple[dict[str, float], dict[st
         else:
             flagged[name] = str(number)
     return finite, flagged
+
+
+def _text(value: Any) -> str:
+    try:
+        return canonical_json(value)
+    except ValueError:  # NaN or an infinity in it, which JSON has no word for
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _as_float(value: int | float) -> float:

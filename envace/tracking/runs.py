@@ -1,34 +1,45 @@
-"""One MLflow run for one policy: parameters, training curve, evaluation, reports, and its model from code."""
+"""Runs of MLflow that always end: as FINISHED, FAILED or KILLED, the last also after a kill that nobody could catch."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from envace.config import Params
-from envace.tracking.evidence import Evidence
-from envace.tracking.names import leaves, numbers, parameter_texts, path_name, safe_name
+import psutil
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-_BATCH = 1000  # MLflow's limit of metrics a call
-_MODEL_CODE = Path(__file__).with_name("pyfunc_model.py")
-_MODEL_NEEDS = ("mlflow", "torch", "transformers", "tokenizers", "safetensors", "jinja2")
+OWNER = "envace.owner"
+PARENT = "mlflow.parentRunId"
+NO_REPOSITORY = {"mlflow.source.git.repoURL": "", "mlflow.source.name": "", "mlflow.user": ""}
+"""What MLflow would fill in by itself: a remote's address may hold a password, the others are this machine's."""
+_PAGE = 1000
+
+
+def start_run(
+    client: MlflowClient, experiment: str, name: str, tags: Mapping[str, str], start_ms: int | None = None
+) -> str:
+    """A run with these tags and no others, known to be this process's own. Returns its id."""
+    end_abandoned(client, experiment)
+    mine = {**tags, OWNER: _owner()}
+    return client.create_run(experiment, start_time=start_ms, tags=mine, run_name=name).info.run_id
 
 
 @contextmanager
-def tracked_run(experiment: str, name: str, tags: dict[str, str]) -> Iterator[str]:
-    """A run of MLflow, its id given. Ends as FINISHED, as FAILED after an error, as KILLED after an interrupt."""
+def tracked_run(client: MlflowClient, experiment: str, name: str, tags: Mapping[str, str]) -> Iterator[str]:
+    """A run for the length of the block, its id given; also the one that MLflow's own functions write to.
+
+    Ends as FINISHED, as FAILED after an error, as KILLED after an interrupt.
+    """
     import mlflow
 
-    run = mlflow.start_run(experiment_id=experiment, run_name=name, tags=tags)
+    run_id = start_run(client, experiment, name, tags)
+    mlflow.start_run(run_id=run_id)
     try:
-        yield run.info.run_id
+        yield run_id
     except Exception:
         mlflow.end_run("FAILED")
         raise
@@ -38,56 +49,26 @@ def tracked_run(experiment: str, name: str, tags: dict[str, str]) -> Iterator[st
     mlflow.end_run("FINISHED")
 
 
-def log_parameters(params: Params) -> None:
-    """All of params.yaml, flattened; whole texts that are too long for MLflow go into an artifact."""
-    import mlflow
-
-    stored, long = parameter_texts(params.model_dump(mode="json"))
-    mlflow.log_params(stored)
-    mlflow.log_dict(params.model_dump(mode="json"), "params.json")
-    if long:
-        mlflow.log_dict(long, "long_params.json")
+def end_abandoned(client: MlflowClient, experiment: str) -> list[str]:
+    """End the runs whose process is gone (SIGKILL, a machine that went down) as KILLED. Returns their ids."""
+    running = client.search_runs([experiment], "attributes.status = 'RUNNING'", max_results=_PAGE)
+    left = [run.info.run_id for run in running if run.data.tags.get(OWNER) and not _is_alive(run.data.tags[OWNER])]
+    for run_id in left:
+        client.set_terminated(run_id, "KILLED")
+    return left
 
 
-def log_curve(client: MlflowClient, run_id: str, curve: list[dict[str, Any]]) -> None:
-    """Every numeric figure of every step. What is no number is flagged by a tag and listed in an artifact."""
-    import mlflow
-    from mlflow.entities import Metric
-
-    now, metrics, strange = int(time.time() * 1000), [], {}
-    for row in curve:
-        named = ((safe_name(key), value) for key, value in row.items() if key != "step")
-        finite, flagged = numbers(named)
-        metrics += [Metric(name, value, now, row["step"]) for name, value in finite.items()]
-        strange |= {f"{name} at step {row['step']}": word for name, word in flagged.items()}
-    for start in range(0, len(metrics), _BATCH):
-        client.log_batch(run_id, metrics=metrics[start : start + _BATCH])
-    if strange:
-        mlflow.set_tag("nonfinite_values", str(len(strange)))
-        mlflow.log_dict(strange, "nonfinite_values.json")
+def _owner() -> str:
+    return f"{os.getpid()} {psutil.Process().create_time():.2f}"
 
 
-def log_evaluation(evidence: Evidence, model_id: str | None) -> None:
-    """The evaluation's figures as final metrics, tied to the model where there is one, and the reports as they are."""
-    import mlflow
-
-    found = leaves(evidence.evaluation.get("policies", {}))
-    finite, _ = numbers((f"evaluation/{path_name(path)}", value) for path, value in found)
-    mlflow.log_metrics(finite, model_id=model_id)
-    for report in evidence.reports:
-        mlflow.log_artifact(str(report), report.parent.name)
-
-
-def log_policy(checkpoint: Path, params: Params) -> Any:
-    """The checkpoint as a model from code: nothing is pickled. Returns MLflow's ModelInfo."""
-    import mlflow
-
-    return mlflow.pyfunc.log_model(
-        name="policy",
-        python_model=str(_MODEL_CODE),
-        artifacts={"checkpoint": str(checkpoint.resolve())},
-        model_config={"max_new_tokens": params.rollout.max_act_tokens},
-        metadata={"rollout": params.rollout.model_dump(mode="json")},
-        # stated, else MLflow would load the model in another process to find out
-        pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _MODEL_NEEDS],
-    )
+def _is_alive(owner: str) -> bool:
+    """False where that process has ended, or its number belongs to a later one."""
+    pid, _, began = owner.partition(" ")
+    try:
+        process = psutil.Process(int(pid))
+        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - float(began)) < 1.0
+    except (psutil.NoSuchProcess, ValueError):
+        return False
+    except psutil.AccessDenied:
+        return True

@@ -32,9 +32,14 @@ def artifact_root(root: Path = Path()) -> Path:
     return database(root).parent / "artifacts"
 
 
+def local_path(location: str) -> Path:
+    """The path behind a `file:` address of the store."""
+    return Path(url2pathname(urlsplit(location).path))
+
+
 def artifacts_exist(location: str | None) -> bool:
     """Whether a `file:` address of the store leads to something."""
-    return bool(location) and Path(url2pathname(urlsplit(location).path)).exists()
+    return bool(location) and local_path(location).exists()
 
 
 def open_store(root: Path = Path()) -> MlflowClient:

@@ -8,7 +8,7 @@ import pytest
 
 from envace.config import RegisterModelParams
 from envace.errors import TrackingError
-from envace.tracking.gate import floors, heldout, refusal
+from envace.tracking.gate import floors, heldout, refusal, rewards_by_benchmark
 
 PARAMS = RegisterModelParams(experiment="e", model_name="m", reward_margin=0.08, success_margin=0.2)
 
@@ -18,17 +18,21 @@ def evaluated(base: tuple[Any, Any], trained: tuple[Any, Any]) -> dict[str, Any]
     return {"policies": {p: {"heldout": {"true": {"reward": r, "success": s}}} for p, (r, s) in made.items()}}
 
 
+HERE = {"benchmark_sha256": "digest"}
+CHAMPION = {**HERE, "heldout_reward": "0.8"}
+
+
 def decided(base: tuple[Any, Any], trained: tuple[Any, Any], champion: dict[str, str] | None = None) -> str | None:
     evaluation = evaluated(base, trained)
-    return refusal(floors(evaluation, PARAMS), heldout(evaluation, "trained", "reward"), "digest", champion)
+    reward = heldout(evaluation, "trained", "reward")
+    mine = rewards_by_benchmark({**HERE, "heldout_reward": repr(reward)})
+    best = rewards_by_benchmark(champion) if champion is not None else None
+    return refusal(floors(evaluation, PARAMS), mine, best)
 
 
-CHAMPION = {"data_sha256": "digest", "heldout_reward": "0.8"}
-
-
-def test_the_first_good_one_passes_and_so_does_one_as_good_as_the_champion() -> None:
+def test_the_first_good_one_passes_and_so_does_one_that_beats_the_champion() -> None:
     assert decided((0.7, 0.1), (0.78, 0.3)) is None
-    assert decided((0.7, 0.1), (0.8, 0.3), CHAMPION) is None
+    assert decided((0.7, 0.1), (0.81, 0.3), CHAMPION) is None
 
 
 @pytest.mark.parametrize(
@@ -38,10 +42,12 @@ def test_the_first_good_one_passes_and_so_does_one_as_good_as_the_champion() -> 
         ((0.9, 0.29), None, "held-out success gained +0.190, at least +0.200 is required"),
         ((None, 0.9), None, "held-out reward was not measured"),
         ((float("nan"), 0.9), None, "held-out reward gained +nan"),
-        ((0.79, 0.5), CHAMPION, "held-out reward 0.79 is below the champion's 0.8"),
-        ((0.9, 0.5), {**CHAMPION, "data_sha256": "other"}, "measured on other data"),
-        ((0.9, 0.5), {"data_sha256": "digest"}, "is not recorded"),
+        ((0.79, 0.5), CHAMPION, "held-out reward 0.79 does not beat the champion's 0.8"),
+        ((0.8, 0.5), CHAMPION, "held-out reward 0.8 does not beat the champion's 0.8"),
+        ((0.9, 0.5), {**CHAMPION, "benchmark_sha256": "other"}, "another benchmark"),
+        ((0.9, 0.5), {"benchmark_sha256": "digest"}, "is not recorded"),
         ((0.9, 0.5), {**CHAMPION, "heldout_reward": "nan"}, "is not recorded"),
+        ((0.9, 0.5), {**CHAMPION, "evaluated_benchmark_sha256": "digest", "evaluated_reward": "0.95"}, "0.95"),
     ],
 )
 def test_a_gate_that_should_refuse_refuses_and_says_why(
@@ -49,6 +55,13 @@ def test_a_gate_that_should_refuse_refuses_and_says_why(
 ) -> None:
     reason = decided((0.7, 0.1), trained, champion)
     assert reason is not None and said in reason
+
+
+def test_a_champion_that_was_evaluated_later_on_this_benchmark_can_be_compared() -> None:
+    moved = {"benchmark_sha256": "old", "heldout_reward": "0.99"}
+    assert "another benchmark" in (decided((0.7, 0.1), (0.9, 0.5), moved) or "")
+    later = {**moved, "evaluated_benchmark_sha256": "digest", "evaluated_reward": "0.85"}
+    assert decided((0.7, 0.1), (0.9, 0.5), later) is None
 
 
 def test_all_missed_floors_are_told() -> None:

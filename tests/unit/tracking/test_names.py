@@ -77,6 +77,11 @@ def test_deep_and_long_parameters_are_kept() -> None:
     assert stored["long"].startswith("sha256:") and stored["list"] == '[1,{"a":null}]'
 
 
+def test_parameters_that_are_no_numbers_are_kept_as_words() -> None:
+    stored, _ = parameter_texts({"a": float("nan"), "b": [1.0, float("-inf")], "c": {}})
+    assert stored == {"a": "NaN", "b": "[1.0,-Infinity]", "c": "{}"}
+
+
 @given(st.dictionaries(st.text(max_size=4), st.floats() | st.integers() | st.booleans() | st.text(max_size=2)))
 def test_only_finite_numbers_are_numbers_and_the_others_are_flagged(row: dict) -> None:
     finite, flagged = numbers((safe_name(k), v) for k, v in row.items())

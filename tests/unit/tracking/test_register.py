@@ -13,8 +13,10 @@ from envace.config import Params
 from envace.errors import DataError, TrackingError
 from envace.files import read_json, write_json
 from envace.tracking.presence import is_registered
+from envace.tracking.promotion import promote
 from envace.tracking.register import register
 from envace.tracking.store import database, open_store
+from tests.conftest import write_tasks
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,7 @@ def test_a_first_good_model_becomes_champion(project: Path, params: Params) -> N
     assert all(math.isfinite(v) for v in run.data.metrics.values())
     assert "kl" not in run.data.metrics and run.data.tags["nonfinite_values"] == "1"
     version = client.get_model_version(done.model_name, "1")
-    assert version.tags["model_sha256"] == done.model_sha256 and version.tags["gate"] == "promoted"
+    assert version.tags["gate"] == "promoted"
     assert not [p for p in (project / ".envace").rglob("*") if p.suffix in (".pkl", ".pickle", ".pt", ".bin")]
 
 
@@ -81,23 +83,25 @@ def test_a_worse_model_is_challenger_only(project: Path, params: Params) -> None
     change_model(project, "worse")
     done = register(params, project)
     assert (done.version, done.aliases) == ("2", ["challenger"])
-    assert done.refusal == "held-out reward 0.83 is below the champion's 0.84"
+    assert done.refusal == "held-out reward 0.83 does not beat the champion's 0.84"
     client = open_store(project)
     assert client.get_model_version(done.model_name, "2").tags["gate"] == f"refused: {done.refusal}"
     assert client.get_model_version_by_alias(done.model_name, "champion").version == 1
 
 
-def test_other_data_is_no_comparison(project: Path, params: Params) -> None:
-    change_model(project, "other data")
+def test_another_benchmark_is_no_comparison(project: Path, params: Params) -> None:
+    change_model(project, "other tasks")
     score(project, 0.9)
-    write_json(project / "data/prepared/manifest.json", {"splits": {"train": 1}})
+    write_tasks(project, ["t0"], ["h0", "h2"])
     done = register(params, project)
-    assert done.aliases == ["challenger"] and "other data" in (done.refusal or "")
+    assert done.aliases == ["challenger"] and "another benchmark" in (done.refusal or "")
 
 
-def test_a_better_model_takes_over(project: Path, params: Params) -> None:
+def test_a_better_model_takes_over_also_with_other_training_tasks(project: Path, params: Params) -> None:
     change_model(project, "better")
     score(project, 0.86)
+    write_tasks(project, ["t7", "t8", "t9"], ["h1", "h0"])
+    write_json(project / "data/prepared/manifest.json", {"splits": {"train": 1}})
     done = register(params, project)
     assert done.aliases == ["challenger", "champion"]
 
@@ -114,6 +118,15 @@ def test_a_missing_figure_stops_it_and_moves_nothing(project: Path, params: Para
     assert open_store(project).get_model_version_by_alias("envace-tiny", "champion").version == 4
 
 
+def test_the_gate_can_be_asked_again(project: Path, params: Params) -> None:
+    open_store(project).set_registered_model_alias("envace-tiny", "champion", "1")
+    assert promote(params, "envace-tiny", "4", project) is None
+    assert "does not beat" in (promote(params, "envace-tiny", "2", project) or "")
+    assert open_store(project).get_model_version_by_alias("envace-tiny", "champion").version == 4
+    with pytest.raises(TrackingError, match=r"envace-tiny/9: .* envace-tiny/1, envace-tiny/2, envace-tiny/3"):
+        promote(params, "envace-tiny", "9", project)
+
+
 @pytest.mark.parametrize(
     ("path", "stage"),
     [
@@ -121,6 +134,7 @@ def test_a_missing_figure_stops_it_and_moves_nothing(project: Path, params: Para
         ("reports/training/metrics.jsonl", "train_policy"),
         ("reports/training/summary.json", "train_policy"),
         ("data/prepared/manifest.json", "prepare_data"),
+        ("data/prepared/tasks.parquet", "prepare_data"),
         ("models/policy", "train_policy"),
     ],
 )

@@ -12,26 +12,39 @@ import pytest
 from envace.errors import TrackingError
 from envace.tracking.store import artifact_root, database, experiment_id, open_store
 
-USER = """
-import sys
+# MLflow is imported once and the users are forked, so that they open the store at the same moment
+USERS = """
+import os, sys
 from pathlib import Path
-from envace.tracking.store import experiment_id, open_store
-client = open_store(Path(sys.argv[1]))
-run = client.create_run(client.get_experiment_by_name("Default").experiment_id)
-client.log_metric(run.info.run_id, "x", 1.0)
-client.set_terminated(run.info.run_id)
+import mlflow.store.tracking.sqlalchemy_store
+import mlflow.tracking.client
+from envace.tracking.store import open_store
+
+def use():
+    client = open_store(Path(sys.argv[1]))
+    run = client.create_run(client.get_experiment_by_name("Default").experiment_id)
+    client.log_metric(run.info.run_id, "x", 1.0)
+    client.set_terminated(run.info.run_id)
+
+users = []
+for _ in range(8):
+    users.append(os.fork())
+    if not users[-1]:
+        try:
+            use()
+        except BaseException as error:
+            print(repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+sys.exit(sum(os.waitpid(user, 0)[1] != 0 for user in users))
 """
 
 
-def test_several_first_users_at_once_lose_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", USER, str(tmp_path)]
-    users = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
-    for user in users:
-        _, err = user.communicate(timeout=180)
-        assert user.returncode == 0, err
+def test_eight_first_users_at_once_lose_nothing(tmp_path: Path) -> None:
+    users = subprocess.run([sys.executable, "-c", USERS, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert users.returncode == 0, users.stderr
     client = open_store(tmp_path)
-    runs = client.search_runs(["0"])
-    assert [r.data.metrics for r in runs] == [{"x": 1.0}] * 4
+    assert [run.data.metrics for run in client.search_runs(["0"])] == [{"x": 1.0}] * 8
 
 
 def test_paths_are_absolute_and_experiments_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
