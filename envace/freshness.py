@@ -7,7 +7,7 @@ import glob
 from pathlib import Path
 
 from envace.config import Params
-from envace.files import read_json, sha256_file
+from envace.files import read_json, sha256_file, sha256_text
 from envace.training.base_model.checkpoint_files import allowed
 
 
@@ -29,6 +29,18 @@ def source_changed(params: Params, root: Path = Path()) -> bool:
         if (path and not found) or [sha256_file(file) for file in found] != fetched:
             return True
     return False
+
+
+def source_files(params: Params, root: Path = Path()) -> list[Path]:
+    """The raw files of the user that params.yaml names, in the order in which they are fetched."""
+    fetch = params.fetch_data
+    named = [path for path in (fetch.train_path, fetch.heldout_path) if path and fetch.source == "file"]
+    return [match for path in named for match in _matches(root / Path(path).expanduser())]
+
+
+def source_sha256(params: Params, root: Path = Path()) -> str:
+    """One hash of the content of all raw files of the user."""
+    return sha256_text("\n".join(sha256_file(path) for path in source_files(params, root)))
 
 
 def checkpoint_changed(params: Params, root: Path = Path()) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,10 +16,18 @@ _POLL_S = 0.05
 
 
 @contextmanager
-def held(name: str, *, what: str, wait_s: float = 0.0, folder: Path = LOCKS) -> Iterator[None]:
+def held(
+    name: str,
+    *,
+    what: str,
+    wait_s: float = 0.0,
+    folder: Path = LOCKS,
+    on_wait: Callable[[str], None] | None = None,
+) -> Iterator[None]:
     """Hold the lock `name` for the length of the block; the kernel frees it when the process dies, however it dies.
 
     `what` names the guarded thing for people. Waits up to `wait_s` seconds, then raises StageError naming the holder.
+    `on_wait` is told once, at the beginning of a wait, who holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.lock"
@@ -28,7 +36,10 @@ def held(name: str, *, what: str, wait_s: float = 0.0, folder: Path = LOCKS) -> 
         deadline = time.monotonic() + wait_s
         while not _try_lock(file.fileno()):
             if time.monotonic() >= deadline:
-                raise StageError(_refusal(path, what))
+                raise StageError(f"{_held_by(path, what)}; wait until it ends, or stop it, then run again")
+            if on_wait is not None:
+                on_wait(f"waiting: {_held_by(path, what)}")
+                on_wait = None
             time.sleep(_POLL_S)
         file.truncate(0)
         file.write(str(os.getpid()))
@@ -48,6 +59,19 @@ def holder(name: str, *, folder: Path = LOCKS) -> int | None:
         return None
 
 
+def is_held(name: str, *, folder: Path = LOCKS) -> bool:
+    """Whether a process that is alive holds the lock at this moment."""
+    path = folder / f"{name}.lock"
+    if not path.is_file():
+        return False
+    with path.open("r", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -56,7 +80,7 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _refusal(path: Path, what: str) -> str:
+def _held_by(path: Path, what: str) -> str:
     pid = holder(path.stem, folder=path.parent)
     who = f"process {pid}" if pid else "another process"
-    return f"{what} is held by {who} (lock {path}); wait until it ends, or stop it, then run again"
+    return f"{what} is held by {who} (lock {path})"

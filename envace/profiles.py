@@ -57,3 +57,11 @@ def fill_in(raw: Any, values: Mapping[str, Any]) -> Any:
             raise ConfigError(f"{key}: the profile has no such key")
         place[last] = value
     return filled
+
+
+def merged(base: Any, profile: Any) -> Any:
+    """`base` with everything that `profile` says put over it, key by key; lists are replaced whole."""
+    if not isinstance(base, dict) or not isinstance(profile, dict):
+        return copy.deepcopy(profile)
+    both = {key: merged(base[key], profile[key]) if key in base else copy.deepcopy(profile[key]) for key in profile}
+    return {**copy.deepcopy(base), **both}

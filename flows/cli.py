@@ -9,9 +9,18 @@ import typer
 
 from envace import __version__
 from envace.errors import ConfigError, EnvaceError
+from flows.benchmark_command import benchmark_app
 from flows.data_commands import data_app
+from flows.deployment_commands import deploy, start, watch, worker
+from flows.doctor_command import doctor
 from flows.drift_commands import accept, drift
+from flows.experiment_command import experiment
+from flows.lineage_command import lineage
+from flows.profile_commands import profile_app
+from flows.registry_commands import evaluate, promote
+from flows.reproduce_command import reproduce
 from flows.rollout_command import rollout_app
+from flows.run_command import run
 from flows.serve_command import serve
 
 app = typer.Typer(
@@ -25,7 +34,20 @@ app.add_typer(data_app, name="data")
 data_app.command()(accept)
 data_app.command()(drift)
 app.add_typer(rollout_app, name="rollout")
+app.add_typer(profile_app, name="profile")
+app.add_typer(benchmark_app, name="benchmark")
+app.command()(run)
+app.command()(evaluate)
+app.command()(promote)
+app.command()(lineage)
+app.command()(reproduce)
+app.command()(deploy)
+app.command()(worker)
+app.command()(start)
+app.command()(watch)
 app.command()(serve)
+app.command()(doctor)
+app.command()(experiment)
 
 
 @app.callback(invoke_without_command=True)
@@ -33,16 +55,6 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
     if version:
         print(__version__)
         raise typer.Exit
-
-
-@app.command()
-def run(
-    force: Annotated[list[str] | None, typer.Option(help="A stage to run even if nothing changed; repeatable.")] = None,
-) -> None:
-    """Bring every stage up to date: from raw data to a registered, evaluated policy and its report."""
-    from flows.run import run_pipeline
-
-    run_pipeline(force or [])
 
 
 @app.command()
@@ -72,3 +84,11 @@ def main() -> None:
     except EnvaceError as error:
         print(f"envace: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ConfigError) else 1)
+    except ModuleNotFoundError as error:
+        from envace.missing import missing_package
+
+        told = missing_package(error)
+        if told is None:
+            raise
+        print(f"envace: {told}", file=sys.stderr)
+        sys.exit(1)

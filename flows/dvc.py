@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -14,8 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from envace.errors import StageError
-from envace.processes import child_setup, end_group
+from envace.files import write_text
 from envace.quiet import be_quiet
+from flows import group
 
 STAGES = (
     "fetch_data",
@@ -37,7 +37,6 @@ _CHATTER = re.compile(
     r"\tgit add|\tdvc config|Use `dvc push`|Data and pipelines|Verifying|$"
 )
 _VERDICT = re.compile(r"ERROR: failed to reproduce '.+': failed to run: ")  # adds nothing to the stage's own words
-_GRACE_S = 20.0
 _TAIL_LINES = 40
 
 
@@ -56,32 +55,34 @@ class StageOutcome:
 
 
 def run_stage(
-    name: str, *, force: bool = False, log: Callable[[str], None] = print, root: Path = Path()
+    name: str,
+    *,
+    force: bool = False,
+    log: Callable[[str], None] = print,
+    root: Path = Path(),
+    run_cache: bool = True,
 ) -> StageOutcome:
     """Bring one stage of `root`/dvc.yaml up to date, handing each line it prints to `log`.
 
-    Raises StageError with the stage's own message if it fails. On any other exception, an interrupt included, the
-    whole process group is ended and waited for before it goes on.
+    Without `run_cache`, DVC does not look for an earlier run with the same inputs. Raises StageError with the stage's
+    own message if it fails. On any other exception, an interrupt included, the whole process group is ended and waited
+    for before it goes on.
     """
-    command = [sys.executable, "-m", "dvc", "repro", "--single-item", *(["--force"] if force else []), name]
+    options = [*(["--force"] if force else []), *([] if run_cache else ["--no-run-cache"])]
+    command = [sys.executable, "-m", "dvc", "repro", "--single-item", *options, name]
     started, outcome, tail = time.monotonic(), None, deque[str](maxlen=_TAIL_LINES)
-    process = _start(command, root)
-    assert process.stdout is not None
-    try:
-        for raw in process.stdout:
-            line = raw.rstrip()
-            outcome = _outcome_of(line, name) or outcome
-            if not _CHATTER.match(line):
-                tail.append(line)
-                if not _VERDICT.match(line):
-                    log(line)
-        code = process.wait()
-    except BaseException:
-        end_group(process.pid, grace_s=_GRACE_S)
-        process.wait()
-        raise
-    if code:
-        raise StageError(f"stage {name} failed: {_explanation(name, list(tail))}")
+
+    def on_line(line: str) -> None:
+        nonlocal outcome
+        outcome = _outcome_of(line, name) or outcome
+        if not _CHATTER.match(line):
+            tail.append(line)
+            if not _VERDICT.match(line):
+                log(line)
+
+    if group.run(command, root, on_line):
+        said = [line for line in tail if not _VERDICT.match(line)]
+        raise StageError(f"stage {name} failed: {group.explanation(name, said or list(tail))}")
     if outcome is None:
         raise StageError(f"stage {name}: dvc ended well but did not say what it did; is its version the pinned one?")
     return StageOutcome(name, outcome, time.monotonic() - started)
@@ -89,28 +90,36 @@ def run_stage(
 
 def status(root: Path = Path()) -> int:
     """Print which stages are out of date and why. Returns dvc's exit code."""
-    with _start([sys.executable, "-m", "dvc", "status"], root) as process:
+    with group.start([sys.executable, "-m", "dvc", "status"], root) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="")
     return process.returncode
 
 
-def _start(command: list[str], root: Path) -> subprocess.Popen[str]:
+def track(path: Path, root: Path = Path()) -> None:
+    """Let DVC keep a file or folder that no stage makes (dvc add). Raises StageError in dvc's own words."""
     be_quiet()
-    return subprocess.Popen(
-        command,
-        cwd=root,
-        # one that is set stays: the GPU image runs its stages in another venv than the pipeline
-        env={"ENVACE_PYTHON": sys.executable, **os.environ, "PYTHONUNBUFFERED": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        preexec_fn=child_setup(os.getpid()),
-    )
+    command = [sys.executable, "-m", "dvc", "add", "--quiet", str(path)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StageError(f"dvc add {path}: {done.stderr.strip() or done.stdout.strip()}")
+
+
+def cache_folder(root: Path) -> Path:
+    """Where DVC keeps the outputs of this project, absolute. Raises StageError where `root` is no DVC project."""
+    be_quiet()
+    command = [sys.executable, "-m", "dvc", "cache", "dir"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StageError(f"{root.resolve()}: dvc does not say where its cache is: {done.stderr.strip()}")
+    return (root / done.stdout.strip()).resolve()
+
+
+def share_cache(folder: Path, cache: Path) -> None:
+    """Let the DVC project in `folder` keep its outputs in `cache`, by its local settings, which are not in git."""
+    quoted = str(cache).replace("\\", "\\\\").replace('"', '\\"')
+    write_text(folder / ".dvc" / "config.local", f'[cache]\n    dir = "{quoted}"\n')
 
 
 def _outcome_of(line: str, name: str) -> Literal["ran", "cached", "unchanged"] | None:
@@ -119,14 +128,3 @@ def _outcome_of(line: str, name: str) -> Literal["ran", "cached", "unchanged"] |
         if found and found[1] == name:
             return outcome
     return None
-
-
-def _explanation(name: str, tail: list[str]) -> str:
-    """The stage's own message where it gave one, else the last line of its traceback, else what dvc said."""
-    said = [line for line in tail if not _VERDICT.match(line)]
-    own = [i for i, line in enumerate(said) if line.startswith(f"{name}: ")]
-    if own:
-        return "\n".join([said[own[-1]].removeprefix(f"{name}: "), *said[own[-1] + 1 :]])
-    if any(line.startswith("Traceback ") for line in said):
-        return f"{said[-1]} (a bug; its traceback is above)"
-    return "\n".join((said or tail)[-5:])

@@ -2,72 +2,104 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
+from prefect.runtime import flow_run as this_run
 from prefect.states import Completed
 
 from envace.config import load_params
-from envace.errors import EnvaceError
+from envace.errors import ConfigError
 from envace.freshness import checkpoint_changed, source_changed
-from envace.locks import held
 from envace.report.headline import headline, markdown
-from flows import progress
-from flows.dvc import STAGES, StageOutcome, run_stage
+from envace.tracking.flow_run import flow_run
+from flows.benchmark_subset import NAME, is_wanted, score_subset
+from flows.dvc import STAGES, StageOutcome
+from flows.progress import say
+from flows.run_process import alone, run_name
+from flows.stage_task import stage_by_stage
+from flows.workspace import Workspace, ended, open_workspace, remove_old
 from pipeline_steps.register_model import is_registered
 
+_subset_task = task(task_run_name=NAME, cache_policy=NO_CACHE, persist_result=False)(score_subset)
 
-# No retries: a stage is deterministic, so a second try would fail in the same way.
-@task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
-def bring_up_to_date(name: str, force: bool) -> Any:
-    """One stage. Ends as `Cached` where DVC found its outputs still valid, as `Completed` where it ran.
 
-    Returns that state, with the StageOutcome as its result.
+@flow(name="retrain", persist_result=False)
+def retrain(
+    force: list[str] | None = None,
+    name: str | None = None,
+    profile: str | None = None,
+    values: dict[str, Any] | None = None,
+    data_sha256: str | None = None,
+    in_place: bool = False,
+) -> Any:
+    """Bring all stages up to date; returns what DVC did with each of them.
+
+    Works in a git worktree of its own and commits its parameters and dvc.lock on the branch runs/<name>.
+
+    Args:
+        force: stages to run although nothing changed
+        name: of the run; left out, it is made from the time
+        profile: a profile to merge over params.yaml
+        values: parameters to set, like {"train_policy.steps": 5}
+        data_sha256: new data that this run is for; where a run for it has ended, nothing is done
+        in_place: work in the project's folder itself, without git
     """
-    logger = get_run_logger()
-
-    def log(text: str) -> None:
-        logger.info(text)
-        progress.line(text)
-
-    progress.started(name)
-    began = time.monotonic()
-    try:
-        outcome = run_stage(name, force=force, log=log)
-    except EnvaceError:
-        progress.failed(time.monotonic() - began)
-        raise
-    progress.ended(outcome)
-    message = f"{outcome.outcome} in {outcome.seconds:.1f} s"
-    return Completed(name="Completed" if outcome.ran else "Cached", message=message, data=outcome)
+    if unknown := [stage for stage in force or [] if stage not in STAGES]:
+        raise ConfigError(f"force {unknown[0]}: no such stage; the stages are {', '.join(STAGES)}")
+    root = Path.cwd()
+    log = get_run_logger().info
+    if data_sha256 is not None:
+        name = f"data-{data_sha256[:16]}"
+        if ended(root, name):
+            return Completed(name="Skipped", message=f"the branch runs/{name} holds a run on this data already")
+    with alone("retrain", "this project's pipeline", log):
+        if in_place:
+            return _run_stages(root, force or [], "retrain")
+        with _workspace(root, name or run_name(), profile, values) as place:
+            return _run_stages(place.folder, force or [], place.name)
 
 
-@flow(name="retrain")
-def retrain(force: list[str] | None = None) -> list[StageOutcome]:
-    """Bring all stages of the project in the working directory up to date; `force` names stages to run regardless."""
-    params = load_params()
+def _run_stages(folder: Path, force: list[str], name: str) -> list[StageOutcome]:
+    params = load_params(folder / "params.yaml")
     # what DVC cannot see: files of the user outside its graph, and a model store that was wiped
     outside = {
-        "fetch_data": lambda: source_changed(params),
-        "build_base_model": lambda: checkpoint_changed(params),
-        "register_model": lambda: not is_registered(params),
+        "fetch_data": lambda: source_changed(params, folder),
+        "build_base_model": lambda: checkpoint_changed(params, folder),
+        "register_model": lambda: not is_registered(params, folder),
     }
     outcomes: list[StageOutcome] = []
-    with held("retrain", what="this project's pipeline"):
-        try:
-            for name in STAGES:
-                due = name in (force or []) or (name in outside and outside[name]())
-                outcomes.append(bring_up_to_date(name, due, return_state=True).result())
-        finally:
-            _publish(outcomes)
+    tags = {"prefect_run": str(this_run.id)}
+    try:
+        with flow_run(name, params, folder, tags, say) as record:
+            # one by one, so that those before a failure are published too
+            for outcome in stage_by_stage(outside, force, params, folder, record=record):
+                outcomes.append(outcome)
+    finally:
+        _publish(outcomes, folder)
+    if is_wanted(policy := folder / "models/policy", folder):
+        _subset_task(policy, folder)
     return outcomes
 
 
-def _publish(outcomes: list[StageOutcome]) -> None:
+@contextmanager
+def _workspace(root: Path, name: str, profile: str | None, values: dict[str, Any] | None) -> Iterator[Workspace]:
+    """The run's own worktree. What it made is committed when the block has ended well."""
+    place = open_workspace(root, name, profile, values)
+    say(f"run {name}: works in {place.folder.relative_to(root)}, kept on branch {place.branch}")
+    yield place
+    place.keep()
+    remove_old(root)
+    words = f"Run `{name}` is kept on the branch `{place.branch}`: `git checkout {place.branch}`, then `dvc checkout`."
+    create_markdown_artifact(markdown=words, key="branch", description="Where this run is kept")
+
+
+def _publish(outcomes: list[StageOutcome], folder: Path) -> None:
     rows = [{"stage": o.stage, "outcome": o.outcome, "seconds": round(o.seconds, 1)} for o in outcomes]
     create_table_artifact(table=rows, key="stages", description="What DVC did with each stage")
-    create_markdown_artifact(markdown=markdown(headline(Path())), key="headline", description="Base against trained")
+    create_markdown_artifact(markdown=markdown(headline(folder)), key="headline", description="Base against trained")

@@ -1,4 +1,4 @@
-"""A Prefect API for the length of one run: on loopback, its records kept in .envace/prefect, gone with this process."""
+"""The Prefect API of a run: that of `envace ui` where it is up, else one on loopback that is gone with this process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from envace.errors import StageError
+from envace.files import read_json, write_json
+from envace.locks import LOCKS, held, is_held
 from envace.processes import child_setup
 from envace.quiet import be_quiet
+from flows.access import use_access
 
-_START_TIMEOUT_S = 120.0  # a fresh home takes 20 s and more to set up on a small machine
+PAGE = "prefect-page"
+"""The lock that `envace ui` holds as long as its Prefect server is up."""
+
+_ADDRESS = Path(".envace/prefect/address.json")
+_HEARTBEAT_S = 30
+_START_TIMEOUT_S = 240.0  # a fresh home takes 20 s and more to set up on a small machine, minutes on a busy one
 _STOP_TIMEOUT_S = 10.0
 _SERVER = ("--factory", "prefect.server.api.server:create_app", "--log-level", "error", "--lifespan", "on")
 
@@ -30,19 +40,64 @@ def use_prefect_home(root: Path) -> Path:
     # its own console lines repeat what the flow prints; the API still gets every line
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", str(int(_START_TIMEOUT_S)))
+    # a run that gives no sign of life for three of these is marked crashed (flows/deployments.py)
+    os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", str(_HEARTBEAT_S))
     return home
 
 
+def use_running_server(root: Path) -> bool:
+    """Point Prefect at the address that the user gives in PREFECT_API_URL, else at the server of `envace ui`.
+
+    False where there is neither. Must come before the first import of prefect.
+    """
+    use_prefect_home(root)
+    if os.environ.get("PREFECT_API_URL"):
+        return True  # not ours, perhaps: it gets the secret that the user sets for it, and never our own
+    address = page_address(root)
+    if address is None:
+        return False
+    use_access(root, address)
+    os.environ["PREFECT_API_URL"] = f"{address}/api"
+    return True
+
+
+def page_address(root: Path) -> str | None:
+    """Where the Prefect server of `envace ui` is, for example http://127.0.0.1:4200; None while it is not up."""
+    if not is_held(PAGE, folder=root / LOCKS):
+        return None
+    try:
+        return str(read_json(root / _ADDRESS)["address"])
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def only_page(root: Path) -> Iterator[None]:
+    """Be the one that serves Prefect's page of this project. Raises StageError where another process does."""
+    with held(PAGE, what="Prefect's page of this project", folder=root / LOCKS):
+        (root / _ADDRESS).unlink(missing_ok=True)  # left by one that was killed
+        try:
+            yield
+        finally:
+            (root / _ADDRESS).unlink(missing_ok=True)
+
+
+def announce_page(root: Path, address: str) -> None:
+    """Let other commands find the server, which answers from now on."""
+    write_json(root / _ADDRESS, {"address": address})
+
+
 def start_server(root: Path) -> subprocess.Popen[bytes] | None:
-    """Start an API and set PREFECT_API_URL to it; None where that address is given already (a server is up).
+    """Start an API and set PREFECT_API_URL to it; None where one is up already (see `use_running_server`).
 
     Does not wait: call `wait_for_server` before the first flow. Ends at this process's exit, after Prefect has sent
     what it still holds: import prefect only afterwards.
     """
     home = use_prefect_home(root)
-    if os.environ.get("PREFECT_API_URL"):
+    if use_running_server(root):
         return None
     port = free_port()
+    use_access(root, f"http://127.0.0.1:{port}")
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
     with (home / "server.log").open("wb") as log:
         process = subprocess.Popen(

@@ -12,8 +12,9 @@ from pathlib import Path
 from envace.errors import StageError
 from envace.processes import adopt_orphans, child_setup, end_descendants, unwind_on_signals
 from envace.tracking.store import artifact_root, open_store, store_uri
+from flows.access import SECRET, use_access
 from flows.progress import say
-from flows.server import answers, free_port, use_prefect_home
+from flows.server import announce_page, answers, free_port, only_page, stop, use_prefect_home
 
 _START_TIMEOUT_S = 120.0
 _UNWIND_S = 20.0
@@ -27,18 +28,25 @@ def serve(root: Path = Path()) -> None:
     home = use_prefect_home(root)
     open_store(root)  # sets up a fresh one under its lock
     mlflow, prefect = f"http://127.0.0.1:{free_port(5000)}", f"http://127.0.0.1:{free_port(4200)}"
-    say("starting both pages (a few seconds; the first time longer)")
-    # no background jobs of MLflow's: nothing here uses them, and they are eight processes
-    started = [_start(_mlflow(root, mlflow), home / "ui-mlflow.log", {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"})]
-    started.append(_start(_prefect(prefect), home / "ui-prefect.log", {"PREFECT_UI_API_URL": f"{prefect}/api"}))
-    _wait([f"{mlflow}/health", f"{prefect}/api/health"], started, home)
-    say(f"MLflow   {mlflow}\nPrefect  {prefect}\nCtrl-C stops both")
-    try:
-        while all(process.poll() is None for process in started):
-            time.sleep(0.5)
-    except KeyboardInterrupt:
-        say("stopping both")
-        return
+    use_access(root, prefect)
+    with only_page(root):
+        say("starting both pages (a few seconds; the first time longer)")
+        # no background jobs of MLflow's: nothing here uses them, and they are eight processes
+        jobs = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        own = {"PREFECT_UI_API_URL": f"{prefect}/api", "PREFECT_API_URL": f"{prefect}/api"}
+        started = [_start(_mlflow(root, mlflow), home / "ui-mlflow.log", jobs)]
+        started.append(_start(_prefect(prefect), home / "ui-prefect.log", own))
+        _wait([f"{mlflow}/health", f"{prefect}/api/health"], started, home)
+        announce_page(root, prefect)
+        say(f"MLflow   {mlflow}\nPrefect  {prefect}   asks once for what is in {SECRET}\nCtrl-C stops both")
+        try:
+            while all(process.poll() is None for process in started):
+                time.sleep(0.5)
+        except KeyboardInterrupt:
+            say("stopping both")
+            for process in started:
+                stop(process)
+            return
     raise StageError(f"one of the pages ended by itself; its last words are in {home}/ui-*.log")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +26,13 @@ def dvc_project(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
         return tmp_path
 
     return make
+
+
+@pytest.fixture(scope="session")
+def prefect_api() -> Iterator[str]:
+    """The address of a Prefect server with a database of its own, shared by all tests of this process."""
+    from prefect.settings import PREFECT_API_URL
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=300):
+        yield str(PREFECT_API_URL.value())

@@ -20,7 +20,7 @@ COMMAND = f"""
 import flows.dvc
 flows.dvc.STAGES = {STAGES}
 import pipeline_steps.register_model as step
-step.is_registered = lambda params: True
+step.is_registered = lambda params, root: True
 from flows.cli import main
 main()
 """
@@ -87,7 +87,8 @@ def test_a_first_run_runs_every_stage_and_a_second_none(project: Path) -> None:
     assert "nothing changed: 0 stages run" in output
     assert "working on" not in output
     assert "Traceback" not in output and "Error" not in output
-    states = recorded(project, "select state_name, count(*) from task_run group by state_name order by state_name")
+    stages = f"name in {STAGES}"  # asking for the limit `gpu` is a task of Prefect's own
+    states = recorded(project, f"select state_name, count(*) from task_run where {stages} group by 1 order by 1")
     assert states == [("Cached", 3), ("Completed", 3)]
     assert recorded(project, "select count(*) from artifact where key = 'stages'") == [(2,)]
     logged = recorded(project, "select count(*) from log where message = 'working on train_policy'")

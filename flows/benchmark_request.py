@@ -1,0 +1,116 @@
+"""From the options of `envace benchmark run` to the specs of its runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from envace.benchmarks.harness import Benchmark
+from envace.benchmarks.protocol import REFERENCE_AGENTS, Agent, Harness, Limits, ModelEndpoint, Sampling, Spec
+from envace.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointRequest:
+    """A model's address as given on the command line."""
+
+    base_url: str | None
+    model: str | None
+    key_env: str | None
+    temperature: float
+    top_p: float
+    max_tokens: int
+    concurrency: int
+    timeout_s: float = 120.0
+
+    def endpoint(self, role: str) -> ModelEndpoint | None:
+        """The typed endpoint, None where no address was given. Whoever names a host on the command line trusts it."""
+        if not self.base_url:
+            return None
+        if not self.model:
+            raise ConfigError(f"the {role} endpoint needs the name of its model as well")
+        return ModelEndpoint(
+            base_url=self.base_url,
+            model=self.model,
+            api_key_env=self.key_env,
+            allowed_hosts=[urlsplit(self.base_url).hostname or ""],
+            timeout_s=self.timeout_s,
+            retries=2,
+            deadline_s=3 * self.timeout_s,
+            concurrency=self.concurrency,
+            breaker_failures=10,
+            breaker_pause_s=5.0,
+            sampling=Sampling(temperature=self.temperature, top_p=self.top_p, max_tokens=self.max_tokens),
+        )
+
+
+def specs(
+    benchmark: Benchmark,
+    agent: Agent,
+    policy: EndpointRequest,
+    user: EndpointRequest,
+    *,
+    judge: EndpointRequest | None = None,
+    harness: Harness | None = None,
+    categories: Sequence[str] = (),
+    ids: Sequence[str] = (),
+    runs: int = 1,
+    first_run: int = 0,
+    trials: int = 1,
+    seed: int = 0,
+    limits: Limits | None = None,
+    options: Sequence[str] = (),
+) -> list[Spec]:
+    """One spec a run. Raises ConfigError where the options do not fit together."""
+    asked = policy.endpoint("policy")
+    if agent.kind in REFERENCE_AGENTS:
+        asked = None
+    elif asked is None:
+        raise ConfigError(f"agent {agent.kind} needs --base-url and --model of the policy (or --checkpoint)")
+    if unknown := sorted(set(categories) - set(benchmark.sizes)):
+        raise ConfigError(f"--category {unknown[0]}: {benchmark.title} has {', '.join(benchmark.sizes)}")
+    if categories and ids:
+        raise ConfigError("give --category or --id, not both")
+    return [
+        Spec(
+            benchmark=benchmark.name,
+            harness=harness or Harness(name=benchmark.package, kind=benchmark.kind, version=benchmark.version),
+            agent=agent,
+            policy=asked,
+            user=user.endpoint("user"),
+            judge=judge.endpoint("judge") if judge else None,
+            categories=list(categories) or None,
+            ids=list(ids) or None,
+            run=first_run + number * trials,
+            trials=trials,
+            seed=seed,
+            limits=limits or Limits(),
+            options=dict(_option(text) for text in options),
+        )
+        for number in range(runs)
+    ]
+
+
+def checkout_harness(benchmark: Benchmark, folder: Path) -> Harness:
+    """The sources in `folder` instead of the package. Raises ConfigError where this benchmark knows none."""
+    if benchmark.checkout is None:
+        raise ConfigError(f"{benchmark.title} is run from its package alone; leave --checkout out")
+    version, commit = benchmark.checkout
+    path = str(folder.absolute())
+    return Harness(
+        name=f"{benchmark.name} checkout {commit[:7]}", kind="checkout", version=version, commit=commit, checkout=path
+    )
+
+
+def _option(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--option {text}: write it as key=value, the value as JSON or plain text")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value

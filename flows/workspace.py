@@ -1,0 +1,166 @@
+"""A run of its own: a git worktree under .envace/worktrees, which shares DVC's cache and .envace with the project.
+
+Its branch `runs/<name>` holds the parameters before the run starts and dvc.lock when it has ended. The project's own
+files and the branch that is checked out there are never touched.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envace.config import Params, load_params, parse_params
+from envace.errors import ConfigError, EnvaceError
+from envace.files import write_text
+from envace.profiles import fill_in, merged
+from flows.dvc import cache_folder, share_cache
+from flows.git import commit, git, has_branch, require_repository
+from flows.profile_files import profile_text
+
+WORKTREES = Path(".envace/worktrees")
+KEEP = 3
+"""Worktrees of ended runs that stay, to be looked at; older ones go. Their branches and cached outputs stay."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Where one run works, and the branch that keeps it."""
+
+    name: str
+    folder: Path
+    branch: str
+
+    def keep(self) -> str | None:
+        """Commit what the run has made. Returns the new commit, None where nothing had changed."""
+        return commit(self.folder, f"Run {self.name}", "params.yaml", "dvc.lock")
+
+
+def open_workspace(
+    root: Path, name: str, profile: str | None = None, values: Mapping[str, Any] | None = None
+) -> Workspace:
+    """Make the worktree of run `name`, or go on in it, with its parameters committed.
+
+    A new one starts from the commit that is checked out in `root`; so does one of a run that has never ended. The
+    parameters are those of that commit, with `profile` merged over them and `values` (by key, like
+    {"train_policy.steps": 5}) put in. Raises ConfigError.
+    """
+    check_name(name)
+    require_repository(root)
+    place = Workspace(name, (root / WORKTREES / name).resolve(), f"runs/{name}")
+    is_new = not has_branch(root, place.branch)
+    _check_out(root, place)
+    try:
+        _furnish(root, place, profile, values or {})
+    except EnvaceError:
+        if is_new:
+            _take_away(root, place)
+        raise
+    return place
+
+
+def check_name(name: str) -> None:
+    """Raises ConfigError where git or a file system would not take `name`."""
+    if not _NAME.fullmatch(name) or ".." in name or name.endswith((".", ".lock")):
+        raise ConfigError(
+            f"--name {name!r}: use letters, digits and . _ - (no two dots in a row, not .lock at the end)"
+        )
+
+
+def check_parameters(root: Path, profile: str | None, values: Mapping[str, Any]) -> None:
+    """Raises ConfigError where `open_workspace` would refuse these, without making anything."""
+    from envace.strict_yaml import parse_plain_yaml
+
+    where = f"profile {profile}" if profile else "params.yaml"
+    parse_params(parse_plain_yaml(_parameters(root, root, profile, values)), where)
+
+
+def ended(root: Path, name: str) -> bool:
+    """Whether a run of this name has come to its end: its branch has a dvc.lock."""
+    branch = f"runs/{name}"
+    return has_branch(root, branch) and bool(git(root, "ls-tree", branch, "dvc.lock"))
+
+
+def remove_old(root: Path, keep: int = KEEP) -> list[str]:
+    """Remove the worktrees of ended runs but the newest `keep`. Returns their names."""
+    folders = sorted((root / WORKTREES).glob("*/"), key=lambda f: f.stat().st_mtime, reverse=True)
+    old = [folder.name for folder in folders if ended(root, folder.name)][keep:]
+    for name in old:
+        git(root, "worktree", "remove", "--force", str(root / WORKTREES / name))
+    return old
+
+
+def _check_out(root: Path, place: Workspace) -> None:
+    if place.folder.exists() and not (place.folder / ".git").exists():
+        shutil.rmtree(place.folder)  # a checkout that was cut short
+    git(root, "worktree", "prune")
+    if not has_branch(root, place.branch):
+        git(root, "worktree", "add", "--quiet", "-b", place.branch, str(place.folder), "HEAD")
+        return
+    if not place.folder.exists():
+        git(root, "worktree", "add", "--quiet", str(place.folder), place.branch)
+    if ended(root, place.name):
+        git(place.folder, "reset", "--quiet", "--hard")
+        return
+    # it failed before, and its user may have mended the code since: today's code, with the parameters it was given
+    own = git(place.folder, "diff", "--name-only", f"{git(root, 'merge-base', place.branch, 'HEAD')}..{place.branch}")
+    text = git(place.folder, "show", f"{place.branch}:params.yaml")
+    git(place.folder, "reset", "--quiet", "--hard", git(root, "rev-parse", "HEAD"))
+    if "params.yaml" in own.splitlines():
+        write_text(place.folder / "params.yaml", text + "\n")
+
+
+def _furnish(root: Path, place: Workspace, profile: str | None, values: Mapping[str, Any]) -> None:
+    link = place.folder / ".envace"
+    if not link.is_symlink():
+        link.symlink_to(Path("..") / "..", target_is_directory=True)
+    share_cache(place.folder, cache_folder(root))
+    if profile or values:
+        write_text(place.folder / "params.yaml", _parameters(root, place.folder, profile, values))
+    params = load_params(place.folder / "params.yaml")
+    commit(place.folder, f"Parameters of run {place.name}", "params.yaml")
+    _link_own_files(root, place.folder, params)
+
+
+def _take_away(root: Path, place: Workspace) -> None:
+    git(root, "worktree", "remove", "--force", str(place.folder))
+    git(root, "branch", "--quiet", "-D", place.branch)
+
+
+def _parameters(root: Path, folder: Path, profile: str | None, values: Mapping[str, Any]) -> str:
+    import yaml
+
+    from envace.strict_yaml import parse_plain_yaml
+
+    text = (folder / "params.yaml").read_text(encoding="utf-8")
+    if profile:
+        given = profile_text(root, profile)
+        over = parse_plain_yaml(given)
+        both = merged(parse_plain_yaml(text), over)
+        # a whole profile word for word, comments included
+        text = given if both == over else yaml.safe_dump(both, sort_keys=False, allow_unicode=True)
+    if values:
+        text = yaml.safe_dump(fill_in(parse_plain_yaml(text), values), sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _link_own_files(root: Path, folder: Path, params: Params) -> None:
+    """Files of the user that params.yaml names by a relative path and that are not in git."""
+    fetch, build = params.fetch_data, params.build_base_model
+    named = [fetch.train_path, fetch.heldout_path] if fetch.source == "file" else []
+    named += [build.path] if build.source == "folder" else []
+    for path in filter(None, named):
+        if Path(path).expanduser().is_absolute():
+            continue
+        for match in glob.glob(path, root_dir=root):
+            target = folder / match
+            if not target.resolve().is_relative_to(folder):
+                raise ConfigError(f"{path}: lies outside the project; a run of its own needs its absolute path")
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to((root / match).resolve())
