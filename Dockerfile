@@ -16,6 +16,7 @@ COPY constraints /app/constraints
 COPY profiles /app/profiles
 COPY envace /app/envace
 COPY flows /app/flows
+COPY harnesses /app/harnesses
 COPY pipeline_steps /app/pipeline_steps
 
 

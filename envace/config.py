@@ -206,8 +206,9 @@ class RewardParams(Section):
 
 
 class AdvantageParams(Section):
-    """Role-wise GRPO (method, section 4)."""
+    """Role-wise GRPO (method, section 4). `baseline` shared: one for the outputs of both roles, to compare with."""
 
+    baseline: Literal["role", "shared"]
     weighting: Literal["output", "rollout"]
     normalize_std: bool
     std_floor: Positive

@@ -144,8 +144,7 @@ def fill_project(folder: Path, policy: Path, trained_reward: float = 0.83, *, be
     decoded = evaluation(trained_reward, beside=beside)
     write_json(folder / "reports/evaluation/metrics.json", decoded)
     write_json(folder / "reports/evaluation/results.json", results(decoded["policies"]))
-    for kind, labels in (("training", ("step", "phase")), ("evaluation", ("policy", "split", "environment"))):
-        write_rollouts(folder / f"reports/{kind}/rollouts.parquet", recorded_rows(kind), labels)
+    write_rollouts(folder / "reports/training/rollouts.parquet", training_rows(), ("step", "phase"))
     curve = [{"step": s, "reward/mean": 0.2 * s, "act/outputs": 12.0, "pass@1": 0.5} for s in (1, 2, 3)]
     curve[1]["kl"] = float("nan")
     lines = "".join(json.dumps(row) + "\n" for row in curve)
@@ -161,14 +160,6 @@ def write_tasks(folder: Path, train: list[str], heldout: list[str]) -> None:
 
     splits = ["train"] * len(train) + ["heldout"] * len(heldout)
     pq.write_table(pa.table({"task_id": [*train, *heldout], "split": splits}), folder / "data/prepared/tasks.parquet")
-
-
-def recorded_rows(kind: str) -> list[dict[str, Any]]:
-    """Rollouts as training or as evaluation records them."""
-    if kind == "training":
-        return training_rows()
-    labels = {"split": "heldout", "environment": "true"}
-    return [rollout_row(rollout("h0", 0, 1.0), policy=policy, **labels) for policy in ("base", "trained")]
 
 
 @pytest.fixture

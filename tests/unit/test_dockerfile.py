@@ -11,7 +11,7 @@ import pytest
 
 ALLOWED = {
     *("pyproject.toml", "README.md", "LICENSE", "params.yaml", "dvc.yaml", "accepted_profile.json", ".dvcignore"),
-    *(".dvc/config", "bin", "constraints", "profiles", "envace", "flows", "pipeline_steps"),
+    *(".dvc/config", "bin", "constraints", "profiles", "envace", "flows", "harnesses", "pipeline_steps"),
 }
 INSTALLED = {"cpu": ["cpu.txt"], "gpu": ["gpu-pipeline.txt", "gpu.txt"]}
 EXTRA_OF = {"cpu.txt": "cpu", "gpu-pipeline.txt": "pipeline", "gpu.txt": "gpu"}

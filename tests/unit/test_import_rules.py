@@ -32,7 +32,7 @@ RUNS_DVC = "flows/dvc.py"
 # Imported inside the function that needs them. prefect's decorators and verl's base classes are the exceptions.
 HEAVY = ("torch", "transformers", "mlflow", "great_expectations", "matplotlib", "pandas", "prefect", "verl", "ray")
 HEAVY_AT_TOP = {
-    "prefect": ("flows/retrain.py",),
+    "prefect": tuple(f"flows/{name}.py" for name in ("evaluate", "promote", "retrain", "stage_task")),
     "mlflow": ("envace/tracking/pyfunc_model.py",),  # MLflow loads this file itself
     "torch": ("envace/training/", "envace/engines/", "envace/algo/"),
     "transformers": ("envace/training/", "envace/engines/"),
