@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from envace.errors import ConfigError
-from envace.params_basis import Count, Positive, SamplingParams, Section, Share
+from envace.params_basis import MAY_BE_SECRET, Count, Positive, SamplingParams, Section, Share
 from envace.params_basis import EndpointParams as EndpointParams
 from envace.params_training import TrainPolicyParams as TrainPolicyParams
 from envace.profiles import unfilled
@@ -284,6 +284,7 @@ def _explain(error: Any) -> str:
         return f"{key}: unknown key; remove it or correct its spelling"
     if error["type"] == "missing":
         return f"{key}: missing; add it"
-    if isinstance(error["input"], dict):  # a rule about a whole section: its content would say nothing
+    # a rule about a whole section: its content would say nothing
+    if isinstance(error["input"], dict) or set(MAY_BE_SECRET) & set(error["loc"]):
         return f"{key}: {error['msg'].removeprefix('Value error, ')}"
     return f"{key}: {error['msg']} (found {error['input']!r:.80})"

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
+
 from envace.benchmarks.harness import Benchmark
 from envace.benchmarks.protocol import REFERENCE_AGENTS, Agent, Harness, Limits, ModelEndpoint, Sampling, Spec
 from envace.errors import ConfigError
@@ -33,19 +35,25 @@ class EndpointRequest:
             return None
         if not self.model:
             raise ConfigError(f"the {role} endpoint needs the name of its model as well")
-        return ModelEndpoint(
-            base_url=self.base_url,
-            model=self.model,
-            api_key_env=self.key_env,
-            allowed_hosts=[urlsplit(self.base_url).hostname or ""],
-            timeout_s=self.timeout_s,
-            retries=2,
-            deadline_s=3 * self.timeout_s,
-            concurrency=self.concurrency,
-            breaker_failures=10,
-            breaker_pause_s=5.0,
-            sampling=Sampling(temperature=self.temperature, top_p=self.top_p, max_tokens=self.max_tokens),
-        )
+        try:
+            return ModelEndpoint(
+                base_url=self.base_url,
+                model=self.model,
+                api_key_env=self.key_env,
+                allowed_hosts=[urlsplit(self.base_url).hostname or ""],
+                timeout_s=self.timeout_s,
+                retries=2,
+                deadline_s=3 * self.timeout_s,
+                concurrency=self.concurrency,
+                breaker_failures=10,
+                breaker_pause_s=5.0,
+                sampling=Sampling(temperature=self.temperature, top_p=self.top_p, max_tokens=self.max_tokens),
+            )
+        except ValidationError as error:  # its text would quote an address with credentials in it
+            told = "; ".join(f"{fault['loc'][-1]}: {fault['msg']}" for fault in error.errors())
+            raise ConfigError(f"the {role} endpoint: {told}") from None
+        except ValueError:
+            raise ConfigError(f"the {role} endpoint: its address cannot be read; write http://host:port/v1") from None
 
 
 def specs(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from envace.errors import StageError
 from envace.processes import child_setup
-from flows.server import use_running_server
+from flows.server import require_answer, use_running_server
 
 POOL = "envace"
 DEAD_RUNS = "envace: a run that gives no sign of life is crashed"
@@ -18,11 +18,12 @@ _SILENCE = timedelta(seconds=75)  # of two heartbeats of 30 s and a bit; the ser
 
 
 def require_server(root: Path) -> None:
-    """Raises StageError where no Prefect server is up."""
+    """Raises StageError where no Prefect server is up, or the one that is named does not answer."""
     if not use_running_server(root):
         raise StageError(
             "no Prefect server is up; start one with `make ui` in another terminal, or set PREFECT_API_URL to yours"
         )
+    require_answer()
 
 
 def deploy(root: Path = Path()) -> list[str]:

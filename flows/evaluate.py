@@ -18,13 +18,10 @@ from flows.benchmark_subset import NAME, is_wanted, score_subset
 from flows.group import run_step
 from flows.run_process import alone
 from flows.stage_task import stage_by_stage
-from flows.workspace import open_workspace
+from flows.workspace import EVALUATION, open_workspace
 from pipeline_steps.evaluate_version import ENVIRONMENT, METRICS, REQUEST
 
 FOLDER = Path(".envace/evaluations")
-WORKTREE = "evaluation"
-"""The run of its own that deployments evaluate in: it only prepares the tasks, and nothing of it is kept."""
-
 
 _subset_task = task(task_run_name=NAME, cache_policy=NO_CACHE, persist_result=False)(score_subset)
 
@@ -61,7 +58,7 @@ def evaluate(version: str = "champion", model: str | None = None, in_place: bool
     root = Path.cwd()
     log = get_run_logger().info
     with alone("retrain", "this project's pipeline", log):
-        folder = root if in_place else open_workspace(root, WORKTREE).folder
+        folder = root if in_place else open_workspace(root, EVALUATION).folder
         params = load_params(folder / "params.yaml")
         found = version_to_evaluate(model or params.register_model.model_name, version, root)
         progress.say(f"evaluating {found.name} version {found.version}")

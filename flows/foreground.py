@@ -40,4 +40,4 @@ def _tidy(root: Path) -> None:
     from flows.queue import crash_dead
 
     with get_client(sync_client=True) as client:
-        crash_dead(client, root)
+        crash_dead(client, root, shared=False)

@@ -51,14 +51,32 @@ def uncommitted(root: Path, *paths: str) -> list[str]:
     return [line.strip().split(maxsplit=1)[-1] for line in lines]
 
 
-def commit(folder: Path, message: str, *paths: str) -> str | None:
-    """Commit these files, also where they are ignored; the new commit, or None where nothing had changed."""
+def worktrees(root: Path) -> set[Path]:
+    """The folders that git knows as work trees of this repository."""
+    lines = git(root, "worktree", "list", "--porcelain").splitlines()
+    return {Path(line.removeprefix("worktree ")).resolve() for line in lines if line.startswith("worktree ")}
+
+
+def has_trailer(root: Path, branch: str, key: str, value: str) -> bool:
+    """Whether the message of a commit on the branch ends with this `key: value`."""
+    # the search is for a part of a line only, so that what it finds is compared whole
+    search = ("log", "--fixed-strings", f"--grep={key}: {value}", f"--format=%(trailers:key={key},valueonly)")
+    return value in git(root, *search, branch, "--").splitlines()
+
+
+def commit(folder: Path, message: str, *paths: str, allow_empty: bool = False) -> str | None:
+    """Commit these files, also where they are ignored; the new commit, or None where nothing had changed.
+
+    With `allow_empty` there is a commit in any case, for the sake of its message.
+    """
     git(folder, "add", "--force", "--", *paths)
-    if not git(folder, "diff", "--cached", "--name-only", "--", *paths):
+    if not allow_empty and not git(folder, "diff", "--cached", "--name-only", "--", *paths):
         return None
+    empty = ("--allow-empty",) if allow_empty else ()
     who = () if _knows_who(folder) else _NOBODY
     # the user's hooks and signing are for what a person writes
-    git(folder, *who, "-c", "commit.gpgsign=false", "commit", "--no-verify", "--quiet", "-m", message, "--", *paths)
+    options = ("--no-verify", "--quiet", *empty, "-m", message)
+    git(folder, *who, "-c", "commit.gpgsign=false", "commit", *options, "--", *paths)
     return git(folder, "rev-parse", "HEAD")
 
 

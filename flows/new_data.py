@@ -8,9 +8,10 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from envace.config import load_params
-from envace.errors import DataError
+from envace.errors import ConfigError, DataError
 from envace.files import canonical_json, read_json, write_json
 from envace.freshness import source_files, source_sha256
+from flows.git import uncommitted
 
 EVENT = "envace.data.changed"
 _SEEN = Path(".envace/prefect/announced.json")
@@ -20,7 +21,8 @@ def announce(root: Path = Path()) -> str | None:
     """Send the event if the content was not announced before. Returns its SHA-256, None where nothing is new.
 
     Files whose sizes and times are as they were are not read again. The sample and a pinned revision never change.
-    Raises ConfigError; DataError where a named file is missing.
+    Raises ConfigError, also where params.yaml has edits that are not committed, as the run that follows would not have
+    them; DataError where a named file is missing.
     """
     params = load_params(root / "params.yaml")
     if params.fetch_data.source != "file":
@@ -32,6 +34,11 @@ def announce(root: Path = Path()) -> str | None:
     marks = [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
     if seen.get("marks") == marks:
         return None
+    if (root / ".git").exists() and uncommitted(root, "params.yaml"):
+        raise ConfigError(
+            "params.yaml has edits that are not committed, and a run on new data starts from the last commit; no "
+            "data is announced until you commit it: `git commit params.yaml`"
+        )
     content = source_sha256(params, root)
     is_new = seen.get("sha256") != content
     if is_new:

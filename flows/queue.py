@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.run_process import lives
+from envace.locks import LOCKS
+from flows.run_process import alive, lives
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -46,8 +47,11 @@ def one_waits(client: SyncPrefectClient, pool: str, now: datetime | None = None)
     return cancelled
 
 
-def crash_dead(client: SyncPrefectClient, root: Path, now: datetime | None = None) -> list[str]:
-    """Mark runs of this project whose process is gone as crashed, which frees their place. Returns their names."""
+def crash_dead(client: SyncPrefectClient, root: Path, now: datetime | None = None, *, shared: bool = True) -> list[str]:
+    """Mark runs of this project whose process is gone as crashed, which frees their place. Returns their names.
+
+    A `shared` server may have runs of other projects, whose flows are called the same: those are left alone.
+    """
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName, FlowRunFilter
     from prefect.states import Crashed
 
@@ -59,10 +63,32 @@ def crash_dead(client: SyncPrefectClient, root: Path, now: datetime | None = Non
             continue
         if (now or datetime.now(UTC)) - run.state.timestamp < _BEGINS[run.state.type.value]:
             continue
+        if shared and not _is_ours(client, run, root):
+            continue
         newest = client.read_flow_run(run.id).state  # it may have ended in order since the list was read
         if newest is None or newest.is_final():
             continue
         client.set_flow_run_state(run.id, Crashed(message="its process is gone"), force=True)
-        (root / ".envace" / "locks" / f"run-{run.id}.lock").unlink(missing_ok=True)
+        _lock_of(run, root).unlink(missing_ok=True)
         crashed.append(run.name)
     return crashed
+
+
+def _is_ours(client: SyncPrefectClient, run: FlowRun, root: Path) -> bool:
+    """Whether the run's process was here, as the lock that it left tells, or its deployment works in this folder."""
+    from prefect.exceptions import ObjectNotFound
+
+    if _lock_of(run, root).exists():
+        return True
+    if run.deployment_id is None:
+        return False
+    try:
+        steps = client.read_deployment(run.deployment_id).pull_steps or []
+    except ObjectNotFound:
+        return False
+    folders = [step.get("prefect.deployments.steps.set_working_directory", {}).get("directory") for step in steps]
+    return str(root.resolve()) in folders  # `envace deploy` writes it so
+
+
+def _lock_of(run: FlowRun, root: Path) -> Path:
+    return root / LOCKS / f"{alive(str(run.id))}.lock"

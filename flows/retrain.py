@@ -15,7 +15,7 @@ from prefect.states import Completed
 
 from envace.config import load_params
 from envace.errors import ConfigError
-from envace.freshness import checkpoint_changed, source_changed
+from envace.freshness import checkpoint_changed, source_changed, source_sha256
 from envace.report.headline import headline, markdown
 from envace.tracking.flow_run import flow_run
 from flows.benchmark_subset import NAME, is_wanted, score_subset
@@ -23,7 +23,7 @@ from flows.dvc import STAGES, StageOutcome
 from flows.progress import say
 from flows.run_process import alone, run_name
 from flows.stage_task import stage_by_stage
-from flows.workspace import Workspace, ended, open_workspace, remove_old
+from flows.workspace import Workspace, check_name, ended, open_workspace, remove_old
 from pipeline_steps.register_model import is_registered
 
 _subset_task = task(task_run_name=NAME, cache_policy=NO_CACHE, persist_result=False)(score_subset)
@@ -60,9 +60,21 @@ def retrain(
             return Completed(name="Skipped", message=f"the branch runs/{name} holds a run on this data already")
     with alone("retrain", "this project's pipeline", log):
         if in_place:
+            _require_data(root, data_sha256)
             return _run_stages(root, force or [], "retrain")
         with _workspace(root, name or run_name(), profile, values) as place:
+            _require_data(place.folder, data_sha256)
             return _run_stages(place.folder, force or [], place.name)
+
+
+def _require_data(folder: Path, sha256: str | None) -> None:
+    """Raises ConfigError where the parameters in `folder` name other data than those that the run is for."""
+    if sha256 is not None and source_sha256(load_params(folder / "params.yaml"), folder) != sha256:
+        raise ConfigError(
+            f"params.yaml: its raw files are not the new data {sha256[:16]} that this run is for. Commit params.yaml "
+            "with the fetch_data.* that name it (and the files, if they are in git). Where the files have changed "
+            "again since, a run on what they are now follows"
+        )
 
 
 def _run_stages(folder: Path, force: list[str], name: str) -> list[StageOutcome]:
@@ -90,16 +102,20 @@ def _run_stages(folder: Path, force: list[str], name: str) -> list[StageOutcome]
 @contextmanager
 def _workspace(root: Path, name: str, profile: str | None, values: dict[str, Any] | None) -> Iterator[Workspace]:
     """The run's own worktree. What it made is committed when the block has ended well."""
+    check_name(name)
     place = open_workspace(root, name, profile, values)
     say(f"run {name}: works in {place.folder.relative_to(root)}, kept on branch {place.branch}")
     yield place
     place.keep()
     remove_old(root)
-    words = f"Run `{name}` is kept on the branch `{place.branch}`: `git checkout {place.branch}`, then `dvc checkout`."
+    back = f"rm -f dvc.lock && git checkout {place.branch} && dvc checkout"
+    words = f"Run `{name}` is kept on the branch `{place.branch}`. To bring it back: `{back}`."
     create_markdown_artifact(markdown=words, key="branch", description="Where this run is kept")
 
 
 def _publish(outcomes: list[StageOutcome], folder: Path) -> None:
     rows = [{"stage": o.stage, "outcome": o.outcome, "seconds": round(o.seconds, 1)} for o in outcomes]
     create_table_artifact(table=rows, key="stages", description="What DVC did with each stage")
-    create_markdown_artifact(markdown=markdown(headline(folder)), key="headline", description="Base against trained")
+    if any(o.stage == "evaluate_policy" for o in outcomes):  # else the figures in the folder are of an earlier run
+        text = markdown(headline(folder))
+        create_markdown_artifact(markdown=text, key="headline", description="Base against trained")

@@ -35,5 +35,6 @@ def _parsed(text: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {text}: write KEY=VALUE, for example --set train_policy.steps=5")
     try:
         return key.strip(), parse_plain_yaml(value)
-    except NotPlainYamlError as error:
-        raise ConfigError(f"--set {text}: not YAML: {error}") from None
+    except NotPlainYamlError:
+        # the value itself is not repeated, nor YAML's excerpt of it: it may be a secret in the wrong place
+        raise ConfigError(f"--set {key}: what follows the = is not YAML; quote it if it is a text") from None

@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from envace.errors import StageError
 from envace.files import read_json, write_json
@@ -90,11 +91,12 @@ def announce_page(root: Path, address: str) -> None:
 def start_server(root: Path) -> subprocess.Popen[bytes] | None:
     """Start an API and set PREFECT_API_URL to it; None where one is up already (see `use_running_server`).
 
-    Does not wait: call `wait_for_server` before the first flow. Ends at this process's exit, after Prefect has sent
-    what it still holds: import prefect only afterwards.
+    Does not wait: call `wait_for_server` before the first flow. Raises StageError where one is named that does not
+    answer. Ends at this process's exit, after Prefect has sent what it still holds: import prefect only afterwards.
     """
     home = use_prefect_home(root)
     if use_running_server(root):
+        require_answer()
         return None
     port = free_port()
     use_access(root, f"http://127.0.0.1:{port}")
@@ -122,6 +124,27 @@ def wait_for_server(process: subprocess.Popen[bytes]) -> None:
             log = Path(os.environ["PREFECT_HOME"], "server.log")
             raise StageError(f"Prefect's server did not start; see {log}, and move {log.parent} away if it is broken")
         time.sleep(0.1)
+
+
+def require_answer() -> None:
+    """Raises StageError if the server at PREFECT_API_URL does not answer within five seconds."""
+    import httpx
+
+    url = os.environ["PREFECT_API_URL"].rstrip("/")
+    named = urlsplit(url)
+    if named.hostname in ("127.0.0.1", "localhost", "::1"):
+        up = answers(f"{url}/health")
+    else:
+        try:  # any answer but a fault of the server's: a gateway may want a key for this page
+            up = httpx.get(f"{url}/health", timeout=5.0).status_code < 500
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+            up = False
+    if not up:
+        shown = f"{named.scheme}://{named.netloc.rpartition('@')[2]}{named.path}"  # without credentials
+        raise StageError(
+            f"no Prefect server answers at {shown}: start it, or correct PREFECT_API_URL, or unset it to use the "
+            "project's own"
+        )
 
 
 def answers(url: str) -> bool:

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from envace.errors import EnvaceError, StageError
+from envace.errors import StageError
 from envace.locks import LOCKS, held
 from envace.processes import adopt_orphans, child_setup, end_descendants, unwind_on_signals
 from flows.deployments import POOL, deployed, require_server
 from flows.new_data import announce
 from flows.progress import say
-from flows.server import stop
+from flows.server import page_address, stop
 
 _UNWIND_S = 60.0  # a run has 30 s to end its stage
 _TICK_S = 2.0
@@ -67,10 +67,11 @@ class _Keeper:
 
         from flows.queue import crash_dead, one_waits
 
+        shared = os.environ["PREFECT_API_URL"] != f"{page_address(self._root)}/api"
         with get_client(sync_client=True) as client:
             for name in one_waits(client, POOL):
                 say(f"run {name} cancelled: a later one waits already")
-            for name in crash_dead(client, self._root):
+            for name in crash_dead(client, self._root, shared=shared):
                 say(f"run {name} marked as crashed: its process is gone")
 
     def _look(self) -> None:
@@ -79,13 +80,10 @@ class _Keeper:
 
     def _guarded(self, what: str, work: Callable[[], None]) -> None:
         """Say a failure once, not every time it is met again."""
-        import httpx
-        from prefect.exceptions import PrefectException
-
         text = ""
         try:
             work()
-        except (httpx.HTTPError, PrefectException, EnvaceError, OSError) as error:
+        except Exception as error:  # whatever the client or the websocket below it raises
             text = f"{what} failed, going on: {error}"
         if text and text != self._told.get(what):
             say(text)

@@ -1,7 +1,7 @@
 """A run of its own: a git worktree under .envace/worktrees, which shares DVC's cache and .envace with the project.
 
-Its branch `runs/<name>` holds the parameters before the run starts and dvc.lock when it has ended. The project's own
-files and the branch that is checked out there are never touched.
+Its branch `runs/<name>` holds the parameters before the run starts and dvc.lock when it has ended; the message of that
+commit says so. The project's own files and the branch that is checked out there are never touched.
 """
 
 from __future__ import annotations
@@ -10,21 +10,26 @@ import glob
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from envace.config import Params, load_params, parse_params
-from envace.errors import ConfigError, EnvaceError
+from envace.errors import ConfigError, EnvaceError, StageError
 from envace.files import write_text
 from envace.profiles import fill_in, merged
 from flows.dvc import cache_folder, share_cache
-from flows.git import commit, git, has_branch, require_repository
+from flows.git import commit, git, has_branch, has_trailer, require_repository, worktrees
 from flows.profile_files import profile_text
 
 WORKTREES = Path(".envace/worktrees")
 KEEP = 3
 """Worktrees of ended runs that stay, to be looked at; older ones go. Their branches and cached outputs stay."""
+EVALUATION = "evaluation"
+"""The worktree in which deployments evaluate: it only prepares the tasks, and nothing of it is kept."""
+_ENDED = "Envace-Run"
+"""Trailer of the commit that ends a run, with its name: a branch may have begun at the branch of another run."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -37,8 +42,15 @@ class Workspace:
     branch: str
 
     def keep(self) -> str | None:
-        """Commit what the run has made. Returns the new commit, None where nothing had changed."""
-        return commit(self.folder, f"Run {self.name}", "params.yaml", "dvc.lock")
+        """Commit what the run has made, as its end. Returns the new commit, None where it had ended with just this.
+
+        The worktree lets go of the branch, so that it can be checked out in the project.
+        """
+        message = f"Run {self.name}\n\n{_ENDED}: {self.name}"
+        is_first = not ended(self.folder, self.name)
+        made = commit(self.folder, message, "params.yaml", "dvc.lock", allow_empty=is_first)
+        git(self.folder, "checkout", "--quiet", "--detach")
+        return made
 
 
 def open_workspace(
@@ -50,7 +62,7 @@ def open_workspace(
     parameters are those of that commit, with `profile` merged over them and `values` (by key, like
     {"train_policy.steps": 5}) put in. Raises ConfigError.
     """
-    check_name(name)
+    _check_spelling(name)
     require_repository(root)
     place = Workspace(name, (root / WORKTREES / name).resolve(), f"runs/{name}")
     is_new = not has_branch(root, place.branch)
@@ -65,7 +77,14 @@ def open_workspace(
 
 
 def check_name(name: str) -> None:
-    """Raises ConfigError where git or a file system would not take `name`."""
+    """Raises ConfigError where a run of the user cannot have this name."""
+    _check_spelling(name)
+    if name == EVALUATION:
+        raise ConfigError(f"--name {name}: is the worktree of `envace evaluate`; choose another name")
+
+
+def _check_spelling(name: str) -> None:
+    # what both git and a file system take
     if not _NAME.fullmatch(name) or ".." in name or name.endswith((".", ".lock")):
         raise ConfigError(
             f"--name {name!r}: use letters, digits and . _ - (no two dots in a row, not .lock at the end)"
@@ -81,9 +100,9 @@ def check_parameters(root: Path, profile: str | None, values: Mapping[str, Any])
 
 
 def ended(root: Path, name: str) -> bool:
-    """Whether a run of this name has come to its end: its branch has a dvc.lock."""
+    """Whether a run of this name has come to its end: a commit on its branch says so."""
     branch = f"runs/{name}"
-    return has_branch(root, branch) and bool(git(root, "ls-tree", branch, "dvc.lock"))
+    return has_branch(root, branch) and has_trailer(root, branch, _ENDED, name)
 
 
 def remove_old(root: Path, keep: int = KEEP) -> list[str]:
@@ -91,21 +110,29 @@ def remove_old(root: Path, keep: int = KEEP) -> list[str]:
     folders = sorted((root / WORKTREES).glob("*/"), key=lambda f: f.stat().st_mtime, reverse=True)
     old = [folder.name for folder in folders if ended(root, folder.name)][keep:]
     for name in old:
-        git(root, "worktree", "remove", "--force", str(root / WORKTREES / name))
+        folder = root / WORKTREES / name
+        try:
+            git(root, "worktree", "remove", "--force", str(folder))
+        except StageError:  # a worktree that git no longer knows, as after the project was moved
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(StageError):
+                git(root, "worktree", "prune")
     return old
 
 
 def _check_out(root: Path, place: Workspace) -> None:
-    if place.folder.exists() and not (place.folder / ".git").exists():
-        shutil.rmtree(place.folder)  # a checkout that was cut short
     git(root, "worktree", "prune")
+    if place.folder.exists() and not ((place.folder / ".git").exists() and place.folder in worktrees(root)):
+        shutil.rmtree(place.folder)  # a checkout that was cut short, or made before the project was moved
+        git(root, "worktree", "prune")
     if not has_branch(root, place.branch):
         git(root, "worktree", "add", "--quiet", "-b", place.branch, str(place.folder), "HEAD")
         return
-    if not place.folder.exists():
+    if place.folder.exists():
+        git(place.folder, "checkout", "--quiet", "--force", place.branch)
+    else:
         git(root, "worktree", "add", "--quiet", str(place.folder), place.branch)
     if ended(root, place.name):
-        git(place.folder, "reset", "--quiet", "--hard")
         return
     # it failed before, and its user may have mended the code since: today's code, with the parameters it was given
     own = git(place.folder, "diff", "--name-only", f"{git(root, 'merge-base', place.branch, 'HEAD')}..{place.branch}")

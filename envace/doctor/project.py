@@ -136,6 +136,7 @@ def _cache_of(root: Path) -> Path:
             except configparser.Error:
                 continue
             if found := parser.get("cache", "dir", fallback=None):
+                found = found.strip("\"'")  # DVC writes some values in quotes
                 return (root / ".dvc" / found).resolve() / "files" / "md5"
     return root / _CACHE
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,9 @@ from pathlib import Path
 from envace.doctor.finding import Finding, ok, problem, warning
 
 PINS = Path("constraints/cpu.txt")
+GPU_PINS = Path("constraints/gpu-pipeline.txt")
+"""Of the command's own environment where the stages have another one, as in the GPU image (Dockerfile)."""
+
 _PYTHON = (3, 11)
 _SEAMS = "from envace.training.plugins import check_registered; check_registered()"
 _SEAMS_TIMEOUT_S = 300.0
@@ -22,8 +26,15 @@ _NAMED = 6  # versions told by name before a count takes their place
 def software(root: Path) -> Iterator[Finding]:
     """Everything; the check of verl starts a Python of its own and takes some seconds."""
     yield python_finding(sys.version_info[:2])
-    yield pins_finding(root / PINS)
+    yield pins_finding(root / pins_of(os.environ.get("ENVACE_PYTHON", sys.executable)))
     yield seams_finding(os.environ.get("ENVACE_PYTHON", sys.executable))
+
+
+def pins_of(python: str) -> Path:
+    """The pins of this process's environment, given the Python of the stages."""
+    # by folder: a venv's python, python3 and python3.11 are one, and links of two venvs lead to the same binary
+    stages, here = (Path(shutil.which(each) or each).absolute().parent for each in (python, sys.executable))
+    return PINS if stages == here else GPU_PINS
 
 
 def python_finding(found: tuple[int, ...]) -> Finding:
@@ -49,7 +60,7 @@ def pins_finding(path: Path, installed: Callable[[str], str | None] | None = Non
     if other:
         todo = "results may differ from those of the pinned versions; `make clean-env run` installs these"
         return warning("pins", f"other versions: {_some(other)}", todo)
-    return ok("pins", f"all {len(pins)} packages are those of {PINS}")
+    return ok("pins", f"all {len(pins)} packages are those of {path}")
 
 
 def seams_finding(python: str) -> Finding:

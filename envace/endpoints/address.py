@@ -59,6 +59,8 @@ def checked_base_url(url: str, allowed_hosts: Iterable[str]) -> str:
     `allowed_hosts` (compared without case, addresses by value), and it is no link-local, metadata or reserved address,
     however spelt. An IPv4 address must be written as four decimal numbers. No host is looked up here.
     """
+    if "@" in url:  # before any refusal that would quote it
+        raise _refusal("", "credentials do not belong in it; name the key's environment variable in api_key_env")
     if not url.isascii() or not url.isprintable() or len(url) > _MAX_URL or set(url) & set(" \\%"):
         raise _refusal(url, "it may hold only plain ASCII without spaces, backslashes or percent signs")
     try:
@@ -68,8 +70,6 @@ def checked_base_url(url: str, allowed_hosts: Iterable[str]) -> str:
         raise _refusal(url, str(error)) from None
     if parts.scheme not in ("http", "https"):
         raise _refusal(url, "it must begin with http:// or https://")
-    if "@" in parts.netloc:
-        raise _refusal("", "credentials do not belong in it; name the key's environment variable in api_key_env")
     if "?" in url or "#" in url or not _PATH.fullmatch(parts.path) or ".." in parts.path or "//" in parts.path:
         raise _refusal(url, "it must end with a plain path, for example /v1")
     if port == 0 or parts.netloc.endswith(":"):

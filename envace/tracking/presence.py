@@ -25,7 +25,7 @@ def is_registered(params: Params, root: Path = Path()) -> bool:
     if not database(root).is_file() or not (root / POLICY).is_dir():
         return False
     try:
-        with closing(sqlite3.connect(f"file:{database(root)}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{database(root).as_uri()}?mode=ro", uri=True)) as connection:
             rows = connection.execute(_QUERY, (params.register_model.model_name, sha256_tree(root / POLICY))).fetchall()
     except sqlite3.Error:
         return False

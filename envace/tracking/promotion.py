@@ -79,7 +79,13 @@ def find_version(client: MlflowClient, name: str, version: str) -> ModelVersion:
 
 def recorded_evaluation(client: MlflowClient, version: ModelVersion) -> dict[str, Any]:
     """The evaluation that was recorded with a version. Raises TrackingError where it is gone."""
-    run = client.get_run(version.tags["run_id"])
+    run_id = version.tags.get("run_id")
+    if run_id is None:
+        raise TrackingError(
+            f"{version.name}/{version.version}: no evaluation of it is known, since it has no tag run_id; register it "
+            "by `envace run`"
+        )
+    run = client.get_run(run_id)
     path = local_path(str(run.info.artifact_uri)) / "evaluation" / "metrics.json"
     try:
         return read_json(path)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities.model_registry import ModelVersion
 
+_LINEAGE = "lineage_sha256"
 DECISION = Path("reports/registration/registration.json")
 
 
@@ -85,7 +86,7 @@ def _find(client: MlflowClient, name: str, model_sha256: str) -> ModelVersion | 
 
 
 def _says_the_same(version: ModelVersion, evidence: Evidence, origin: Provenance) -> bool:
-    told = version.tags.get("evaluation_sha256"), version.tags.get("lineage_sha256")
+    told = version.tags.get("evaluation_sha256"), version.tags.get(_LINEAGE)
     return told == (evidence.evaluation_sha256, origin.sha256)
 
 
@@ -117,9 +118,20 @@ def _record(
             # tagged in the same call, so that a kill in between leaves no version without its hash
             return mlflow.register_model(logged.model_uri, name, tags=tags)
     assert known is not None
-    for key, value in tags.items():
-        client.set_model_version_tag(name, known.version, key, value)
+    _tag_anew(client, known, tags)
     return client.get_model_version(name, known.version)
+
+
+def _tag_anew(client: MlflowClient, version: ModelVersion, tags: dict[str, str]) -> None:
+    """Replace a version's tags. A kill in between leaves it without a lineage, so that the next registration heals it,
+    and without figures, so that no score stands beside a benchmark that it was not measured on.
+    """
+    client.set_model_version_tag(version.name, version.version, _LINEAGE, "")
+    for key in version.tags:
+        if key.startswith("heldout_"):
+            client.delete_model_version_tag(version.name, version.version, key)
+    for key in sorted(tags, key=lambda key: (key == _LINEAGE, key.startswith("heldout_"))):
+        client.set_model_version_tag(version.name, version.version, key, tags[key])
 
 
 def _log_evaluation(
@@ -145,7 +157,7 @@ def _tags(evidence: Evidence, origin: Provenance) -> dict[str, str]:
         "benchmark_sha256": evidence.benchmark_sha256,
         "evaluation_sha256": evidence.evaluation_sha256,
         "params_sha256": origin.record["params_sha256"],
-        "lineage_sha256": origin.sha256,
+        _LINEAGE: origin.sha256,
         "profile": origin.params.profile,
     }
     for figure in ("reward", "success"):

@@ -22,6 +22,8 @@ from envace.tracking.run_content import log_figures
 from envace.tracking.runs import tracked_run
 from envace.tracking.store import experiment_id, open_store
 
+_BENCHMARK = "evaluated_benchmark_sha256"
+
 
 @dataclass(frozen=True, slots=True)
 class VersionToEvaluate:
@@ -60,13 +62,16 @@ def record_evaluation(
             model_id = found.tags.get("model_id")
             log_figures(client, run_id, figures, prefix="evaluation", model_id=model_id, dataset=tasks)
             client.log_artifact(run_id, str(metrics), "evaluation")
-        for key, value in _tags(evaluation, digest, run_id).items():
+        # the gate takes a score only with its benchmark: without one, a kill in between leaves no wrong pair
+        if _BENCHMARK in found.tags:
+            client.delete_model_version_tag(version.name, version.version, _BENCHMARK)
+        for key, value in {**_tags(evaluation, run_id), _BENCHMARK: digest}.items():
             client.set_model_version_tag(version.name, version.version, key, value)
     return run_id
 
 
-def _tags(evaluation: Mapping[str, Any], digest: str, run_id: str) -> dict[str, str]:
-    tags = {"evaluated_benchmark_sha256": digest, "evaluated_run_id": run_id}
+def _tags(evaluation: Mapping[str, Any], run_id: str) -> dict[str, str]:
+    tags = {"evaluated_run_id": run_id}
     for figure in ("reward", "success"):
         value = heldout(evaluation, "trained", figure)
         tags[f"evaluated_{figure}"] = "not measured" if value is None else repr(value)

@@ -54,6 +54,14 @@ def test_a_run_stopped_by_failures_ends_with_1_and_goes_on(project: Path) -> Non
     assert envace(*command).endswith("exit code 0")
 
 
+def test_a_secret_in_an_address_is_refused_and_not_repeated(project: Path) -> None:
+    more = ("--model", "m", "--no-track")
+    for url in ("http://user:hunter2@127.0.0.1/v1", "http://user:hunter2@[::1/v1"):
+        with pytest.raises(ConfigError, match="the policy endpoint: ") as caught:
+            envace("run", "fake", "--base-url", url, *more)
+        assert "hunter2" not in str(caught.value)
+
+
 def test_several_runs_are_numbered(project: Path) -> None:
     envace("run", "fake", "--agent", "oracle", "--runs", "2", "--no-track")
     specs = [json.loads(p.read_text()) for p in sorted(project.glob("results/benchmarks/fake/*/spec.json"))]

@@ -30,14 +30,15 @@ def client() -> Iterator[Any]:
 def deployed(client: Any) -> Callable[..., tuple[str, Any]]:
     """Makes a pool with one deployment of the flow retrain; returns the pool's name and the deployment's id."""
 
-    def make(pool: str | None = None) -> tuple[str, Any]:
+    def make(pool: str | None = None, folder: Path | None = None) -> tuple[str, Any]:
         from prefect.client.schemas.actions import WorkPoolCreate
 
         if pool is None:
             pool = f"pool-{uuid4().hex[:8]}"
             client.create_work_pool(WorkPoolCreate(name=pool, type="process", concurrency_limit=1))
         flow = client.create_flow_from_name("retrain")
-        return pool, client.create_deployment(flow, name=uuid4().hex, work_pool_name=pool)
+        steps = [{"prefect.deployments.steps.set_working_directory": {"directory": str(folder)}}] if folder else None
+        return pool, client.create_deployment(flow, name=uuid4().hex, work_pool_name=pool, pull_steps=steps)
 
     return make
 
@@ -75,7 +76,7 @@ def test_a_run_whose_process_is_gone_is_crashed_and_one_that_lives_is_not(
 ) -> None:
     from prefect.states import Completed
 
-    _, deployment = deployed()
+    _, deployment = deployed(folder=tmp_path.resolve())
     dead, living, done = (running(client, deployment) for _ in range(3))
     client.set_flow_run_state(done.id, Completed(), force=True)
     soon = datetime.now(UTC) + timedelta(minutes=2)
@@ -85,3 +86,22 @@ def test_a_run_whose_process_is_gone_is_crashed_and_one_that_lives_is_not(
         assert state_of(client, living) == "RUNNING" and state_of(client, done) == "COMPLETED"
     assert state_of(client, dead) == "CRASHED"
     assert living.name in crash_dead(client, tmp_path, soon)
+
+
+def test_runs_of_another_project_on_the_same_server_are_left_alone(
+    client: Any, deployed: Callable[..., tuple[str, Any]], tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    _, deployment = deployed(folder=there)
+    scheduled = running(client, deployment)
+    by_hand = running(client, deployed()[1])  # of no known folder, as a run of the command line is
+    locks = there / LOCKS
+    locks.mkdir(parents=True)
+    (locks / f"{alive(str(by_hand.id))}.lock").touch()  # what a killed process leaves
+    soon = datetime.now(UTC) + timedelta(minutes=2)
+    crash_dead(client, here, soon)
+    assert state_of(client, scheduled) == state_of(client, by_hand) == "RUNNING"
+    assert {scheduled.name, by_hand.name} <= set(crash_dead(client, there, soon))
+    assert state_of(client, scheduled) == state_of(client, by_hand) == "CRASHED"
+    unknown = running(client, deployed()[1])
+    assert unknown.name in crash_dead(client, here, soon, shared=False), "on a server of its own all are the project's"

@@ -14,6 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+import flows.retrain
+from envace.report.headline import METRICS
+from flows.dvc import StageOutcome
+
 # Three stages that are shell commands, so that nothing is registered; the rest of the command line is as shipped.
 STAGES = ("fetch_data", "train_policy", "write_report")
 COMMAND = f"""
@@ -134,3 +138,16 @@ def test_wrong_parameters_are_told_at_once(project: Path) -> None:
 def test_an_unknown_stage_to_force_is_refused(project: Path) -> None:
     code, output = finished(project, "run", "--force", "train")
     assert code == 2 and "no such stage" in output
+
+
+@pytest.mark.parametrize(("last", "keys"), [("train_policy", ["stages"]), ("evaluate_policy", ["stages", "headline"])])
+def test_the_figures_of_an_earlier_evaluation_are_not_published(
+    last: str, keys: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published: list[str] = []
+    for kind in ("table", "markdown"):
+        monkeypatch.setattr(flows.retrain, f"create_{kind}_artifact", lambda key, **_: published.append(key))
+    (tmp_path / METRICS).parent.mkdir(parents=True)
+    (tmp_path / METRICS).write_text("{}", encoding="utf-8")
+    flows.retrain._publish([StageOutcome(last, "ran", 1.0)], tmp_path)
+    assert published == keys

@@ -49,12 +49,27 @@ def said(*arguments: str) -> str:
         (("--set", "train_policy.steps=[1"), "not YAML"),
         (("--set", "train_policy.steps=few"), "train_policy.steps"),
         (("--name", "../x"), "--name"),
+        (("--name", "evaluation"), "choose another name"),
         (("--force", "train"), "no such stage"),
     ],
 )
 def test_what_is_wrong_is_told_at_once(arguments: tuple[str, ...], told: str) -> None:
     assert told in said("run", *arguments)
     assert not git(Path(), "branch", "--list", "runs/*")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "base_url=http://user:hunter2@127.0.0.1/v1",
+        "base_url=http://user:hunter2@[127.0.0.1: x",
+        "base_url=[http://user:hunter2@127.0.0.1",
+        "api_key_env=sk-hunter2",
+    ],
+)
+def test_a_secret_that_is_set_is_refused_and_not_repeated(given: str) -> None:
+    told = said("run", "--set", f"reward.judge.endpoint.{given}")
+    assert f"reward.judge.endpoint.{given.partition('=')[0]}" in told and "hunter2" not in told
 
 
 def test_profiles_are_listed_with_the_one_in_use(project: Path) -> None:

@@ -13,7 +13,9 @@ from envace.config import load_params
 from envace.errors import ConfigError
 from flows.dvc import run_stage
 from flows.git import git
-from flows.workspace import WORKTREES, check_parameters, ended, open_workspace, remove_old
+from flows.workspace import EVALUATION, WORKTREES, check_name, check_parameters, ended, open_workspace, remove_old
+
+WHO = ("-c", "user.name=t", "-c", "user.email=t@t")
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def project(dvc_project: Callable[[dict[str, str]], Path], project_root: Path) -
     shutil.copytree(project_root / "profiles", folder / "profiles")
     (folder / ".gitignore").write_text(".envace\n*.out\n", encoding="utf-8")
     git(folder, "add", "--all")
-    git(folder, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "-m", "start")
+    git(folder, *WHO, "commit", "--quiet", "-m", "start")
     return folder
 
 
@@ -46,6 +48,8 @@ def test_a_run_is_kept_on_its_branch_and_the_project_stays_as_it_was(project: Pa
     assert load_params(place.folder / "params.yaml").train_policy.steps == 3
     assert place.keep() is None, "nothing has changed since"
     assert state_of(project) == before
+    git(project, "checkout", "--quiet", "runs/try")
+    assert (project / "dvc.lock").is_file(), "the worktree has let go of the branch"
 
 
 def test_runs_share_what_the_project_has_computed(project: Path) -> None:
@@ -58,7 +62,7 @@ def test_runs_share_what_the_project_has_computed(project: Path) -> None:
 def test_a_run_that_never_ended_goes_on_with_the_code_of_today_and_its_own_parameters(project: Path) -> None:
     place = open_workspace(project, "try", values={"train_policy.steps": 3})
     (project / "greet.sh").write_text("echo mended; echo 2 > greet.out\n", encoding="utf-8")
-    git(project, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--all", "-m", "mended")
+    git(project, *WHO, "commit", "--quiet", "--all", "-m", "mended")
     again = open_workspace(project, "try")
     assert again.folder == place.folder
     assert "mended" in (again.folder / "greet.sh").read_text(encoding="utf-8")
@@ -72,10 +76,47 @@ def test_an_ended_run_is_opened_as_it_was(project: Path) -> None:
     run_stage("greet", root=place.folder, log=lambda _: None)
     place.keep()
     (project / "greet.sh").write_text("echo other; echo 2 > greet.out\n", encoding="utf-8")
-    git(project, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--all", "-m", "other")
+    git(project, *WHO, "commit", "--quiet", "--all", "-m", "other")
     again = open_workspace(project, "try")
     assert "other" not in (again.folder / "greet.sh").read_text(encoding="utf-8")
     assert run_stage("greet", root=again.folder, log=lambda _: None).outcome == "unchanged"
+
+
+def test_a_lock_in_the_last_commit_is_not_the_end_of_a_run(project: Path) -> None:
+    run_stage("greet", root=project, log=lambda _: None)
+    git(project, "add", "--force", "dvc.lock")
+    git(project, *WHO, "commit", "--quiet", "-m", "with its lock")
+    first = open_workspace(project, "first")
+    assert not ended(project, "first")
+    assert run_stage("greet", root=first.folder, log=lambda _: None).outcome != "ran"
+    assert first.keep() is not None and ended(project, "first"), "a commit although nothing had changed"
+    git(project, "checkout", "--quiet", "runs/first")
+    for name in ("second", "fir"):
+        open_workspace(project, name)
+        assert not ended(project, name), "it began at the branch of another run"
+
+
+def test_a_run_goes_on_after_the_project_was_moved(project: Path) -> None:
+    for name in ("old", "try"):
+        place = open_workspace(project, name, values={"train_policy.steps": 3})
+        run_stage("greet", root=place.folder, log=lambda _: None)
+        place.keep()
+    open_workspace(project, "never-ended")
+    moved = project.with_name("moved")
+    project.rename(moved)
+    try:
+        assert load_params(open_workspace(moved, "try").folder / "params.yaml").train_policy.steps == 3
+        open_workspace(moved, "never-ended")
+        assert remove_old(moved, keep=1) == ["old"]
+        assert {folder.name for folder in (moved / WORKTREES).iterdir()} == {"try", "never-ended"}
+    finally:
+        moved.rename(project)
+
+
+def test_the_worktree_of_evaluations_is_no_run_of_the_user(project: Path) -> None:
+    with pytest.raises(ConfigError, match="another name"):
+        check_name(EVALUATION)
+    assert open_workspace(project, EVALUATION).folder.is_dir()
 
 
 def test_a_profile_is_merged_and_the_open_values_of_another_are_told(project: Path) -> None:

@@ -78,6 +78,25 @@ def test_conditions_between_keys(raw: dict[str, Any]) -> None:
     assert "path must name a checkpoint folder" in told(raw)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("base_url", "http://user:hunter2@127.0.0.1/v1", "credentials do not belong in it"),
+        ("base_url", "ftp://user:hunter2@127.0.0.1:x", "credentials do not belong in it"),
+        ("base_url", ["hunter2"], "valid string"),
+        ("api_key_env", "sk-hunter2", "NAME of an environment variable"),
+        ("api_key_env", "KEY\n", "NAME of an environment variable"),
+        ("api_key_env", {"hunter2": 1}, "valid string"),
+    ],
+)
+def test_a_secret_in_an_endpoint_is_refused_and_not_repeated(
+    raw: dict[str, Any], key: str, value: Any, words: str
+) -> None:
+    raw["reward"]["judge"]["endpoint"][key] = value
+    message = told(raw)
+    assert f"reward.judge.endpoint.{key}: " in message and words in message and "hunter2" not in message
+
+
 def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file; run from the project's root"):
         load_params(tmp_path / "params.yaml")

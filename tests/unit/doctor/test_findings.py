@@ -23,7 +23,7 @@ from envace.doctor.finding import Finding
 from envace.doctor.machine import amount_finding, cores_finding, machine
 from envace.doctor.project import cache_finding, dvc_lock_finding, git_finding, locks, store_finding
 from envace.doctor.services import page_finding
-from envace.doctor.software import pins_finding, python_finding, seams_finding
+from envace.doctor.software import GPU_PINS, PINS, pins_finding, pins_of, python_finding, seams_finding
 from envace.files import write_json
 from envace.locks import LOCKS, held
 
@@ -82,6 +82,15 @@ def test_another_python_and_other_versions_are_told(tmp_path: Path) -> None:
     missing = pins_finding(pins, {**there, "verl": None}.get)
     assert told(missing) == "problem" and "not installed: verl" in missing.says
     assert told(pins_finding(tmp_path / "nowhere.txt")) == "problem"
+
+
+def test_the_pins_are_those_of_the_environment(tmp_path: Path, project_root: Path) -> None:
+    beside = Path(sys.executable).parent / "python3.11"
+    assert pins_of(sys.executable) == pins_of(str(beside)) == PINS
+    link = tmp_path / "bin/python"  # another venv's, of the same binary
+    link.parent.mkdir()
+    link.symlink_to(Path(sys.executable).resolve())
+    assert pins_of(str(link)) == GPU_PINS and (project_root / GPU_PINS).is_file()
 
 
 def test_a_python_without_our_plugins_is_told(tmp_path: Path) -> None:
@@ -154,6 +163,8 @@ def test_outputs_that_are_not_in_the_cache(tmp_path: Path) -> None:
     assert told(cache_finding(tmp_path)) == "ok"
     (tmp_path / ".dvc/config.local").write_text("[cache]\n    dir = ../elsewhere\n", encoding="utf-8")
     assert told(cache_finding(tmp_path)) == "warning", "a shared cache is looked at where it is"
+    (tmp_path / ".dvc/config.local").write_text(f'[cache]\n    dir = "{tmp_path}/.dvc/cache"\n', encoding="utf-8")
+    assert told(cache_finding(tmp_path)) == "ok", "DVC writes quotes around some paths"
     (tmp_path / "dvc.lock").write_text("<<<<<<< ours\n", encoding="utf-8")
     assert told(cache_finding(tmp_path)) == "problem"
 

@@ -79,6 +79,32 @@ def test_a_new_evaluation_of_it_is_a_new_run_of_the_same_version(project: Path, 
     assert client.get_run(done.run_id).data.metrics["evaluation/trained.heldout.true.reward"] == 0.84
 
 
+def test_a_kill_between_the_tags_leaves_no_wrong_score_and_heals(
+    project: Path, params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlflow import MlflowClient
+
+    name, whole = params.register_model.model_name, MlflowClient.set_model_version_tag
+
+    def cut_short(client: MlflowClient, name: str, version: str, key: str, value: str) -> None:
+        if key == "heldout_reward":
+            raise KeyboardInterrupt
+        whole(client, name, version, key, value)
+
+    score(project, 0.835)
+    monkeypatch.setattr(MlflowClient, "set_model_version_tag", cut_short)
+    with pytest.raises(KeyboardInterrupt):
+        register(params, project)
+    tags = open_store(project).get_model_version(name, "1").tags
+    assert tags["lineage_sha256"] == "" and "heldout_reward" not in tags and "heldout_success" not in tags
+    monkeypatch.undo()
+    score(project, 0.84)
+    done = register(params, project)
+    tags = open_store(project).get_model_version(name, "1").tags
+    assert done.recorded and done.version == "1" and tags["lineage_sha256"] and tags["heldout_reward"] == "0.84"
+    assert not register(params, project).recorded
+
+
 def test_a_worse_model_is_challenger_only(project: Path, params: Params) -> None:
     change_model(project, "worse")
     done = register(params, project)

@@ -23,8 +23,12 @@ def score(project: Path, reward: float) -> None:
     write_json(path, evaluation)
 
 
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_champion_measured_on_todays_benchmark_can_be_beaten_on_it(
-    finished_project: Callable[..., Path], params: Params
+    finished_project: Callable[..., Path], params: Params, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = finished_project()
     first = register(params, project)
@@ -51,6 +55,12 @@ def test_a_champion_measured_on_todays_benchmark_can_be_beaten_on_it(
     run = client.get_run(run_id)
     assert run.info.status == "FINISHED" and run.data.tags["model_version"] == "1"
     assert run.data.metrics["evaluation/trained.heldout.true.reward"] == 0.86
+    with monkeypatch.context() as patched:
+        patched.setattr(type(client), "set_model_version_tag", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            record_evaluation(today, champion, project / "later/metrics.json", project, project)
+    assert "evaluated_benchmark_sha256" not in client.get_model_version(name, "1").tags
+    record_evaluation(today, champion, project / "later/metrics.json", project, project)
     assert promote(today, name, "2", project) is None
     assert str(client.get_model_version_by_alias(name, "champion").version) == "2"
 
