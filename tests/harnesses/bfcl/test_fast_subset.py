@@ -143,7 +143,9 @@ def test_a_hostile_policy_runs_nothing_and_stalls_nothing(ran: dict[str, Any]) -
     assert "force-terminated" in str(found.rows[MULTI[1]].reason)  # the harness's own cap of steps
     assert "a call of" in str(found.rows[MULTI[2]].reason)
     assert found.rows[MULTI[3]].status == "model_failure"
-    assert "without a word" in str(found.rows[MULTI[4]].reason) or "processor time" in str(found.rows[MULTI[4]].reason)
+    # stopped by its silence or its processor time; or out of memory, which the tool tells until the cap of steps
+    ends = ("without a word", "processor time", "force-terminated")
+    assert any(end in str(found.rows[MULTI[4]].reason) for end in ends)
 
 
 def test_a_stopped_run_goes_on_with_what_is_not_finished(ran: dict[str, Any]) -> None:
