@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from envace import processes
 from envace.config import Params, load_params
 from envace.files import write_json
 from envace.quiet import be_quiet
@@ -28,6 +31,20 @@ CHAT_TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+
+
+@pytest.fixture(autouse=True)
+def own_signals() -> Iterator[None]:
+    """Commands called in this process set signal handlers, and an interrupt starts a timer that would end it later."""
+    ours = threading.current_thread() is threading.main_thread()
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for each, handler in before.items():
+        if ours:
+            signal.signal(each, handler)
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer) and thread.function is processes._leave:
+            thread.cancel()
 
 
 @pytest.fixture(scope="session")
