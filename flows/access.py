@@ -34,7 +34,7 @@ def auth_string(root: Path) -> str:
     try:
         return _read(path)
     except FileNotFoundError:
-        part = path.with_name(f".{path.name}.part-{os.getpid()}")
+        part = path.with_name(f".{path.name}.part-{os.getpid()}-{secrets.token_hex(4)}")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
             file.write(f"envace:{secrets.token_urlsafe(32)}\n")
         try:
