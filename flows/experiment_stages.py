@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -11,11 +10,9 @@ from pathlib import Path
 
 import envace
 from envace.errors import StageError
-from envace.processes import child_setup, end_group
-from envace.quiet import be_quiet
+from flows import group
 from flows.dvc import STAGES
 
-_GRACE_S = 20.0
 _TAIL_LINES = 40
 _CODE = Path(envace.__file__).resolve().parent.parent
 
@@ -34,42 +31,20 @@ def stage_runner(log: Callable[[str], None]) -> Callable[[str, Path], None]:
 
     def run(name: str, folder: Path) -> None:
         tail = deque[str](maxlen=_TAIL_LINES)
-        process = _start(module_of(name), folder)
-        assert process.stdout is not None
-        try:
-            for raw in process.stdout:
-                tail.append(raw.rstrip())
-                log(tail[-1])
-            code = process.wait()
-        except BaseException:
-            end_group(process.pid, grace_s=_GRACE_S)
-            process.wait()
-            raise
+
+        def on_line(line: str) -> None:
+            tail.append(line)
+            log(line)
+
+        searched = os.pathsep.join([str(_CODE), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = {
+            "PYTHONPATH": searched,
+            "OMP_NUM_THREADS": "1",  # as bin/step says
+            "ENVACE_PARENT_PID": str(os.getpid()),
+        }
+        code = group.run([sys.executable, "-m", module_of(name)], folder, on_line, environment)
         if code:
             said = "\n".join(list(tail)[-5:]) or "it said nothing"
             raise StageError(f"stage {name} in {folder} ended with code {code}: {said}")
 
     return run
-
-
-def _start(module: str, folder: Path) -> subprocess.Popen[str]:
-    be_quiet()
-    searched = os.pathsep.join([str(_CODE), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen(
-        [sys.executable, "-m", module],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": searched,
-            "PYTHONUNBUFFERED": "1",
-            "OMP_NUM_THREADS": "1",  # as bin/step says
-            "ENVACE_PARENT_PID": str(os.getpid()),
-        },
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        preexec_fn=child_setup(os.getpid()),
-    )

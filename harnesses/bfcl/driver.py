@@ -10,13 +10,12 @@ import contextlib
 import os
 import sys
 import tempfile
-import traceback
+from functools import partial
 from pathlib import Path
 
 from envace.benchmarks.protocol import ABORTED, DRIVER_REPORT, PROGRESS, RESULTS, SPEC, Spec
-from envace.errors import EnvaceError
 from envace.files import read_json, write_json, write_text
-from envace.processes import child_setup
+from harnesses.own_process import in_own_process
 
 _WITHOUT_ENDPOINT_THREADS = 1
 
@@ -29,28 +28,7 @@ def main(folders: list[Path]) -> int:
         from bfcl_eval import _llm_response_generation  # noqa: F401
         from bfcl_eval.eval_checker import eval_runner  # noqa: F401
 
-        return max(_in_own_process(folder, Path(home)) for folder in folders)
-
-
-def _in_own_process(folder: Path, home: Path) -> int:
-    sys.stdout.flush()
-    setup = child_setup(os.getpid())
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    code = 1
-    try:
-        setup()  # it dies with the driver, which dies with whoever started it
-        os.chdir(folder)
-        code = run(folder, home)
-    except EnvaceError as error:
-        print(f"bfcl: {error}", flush=True)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        return max(in_own_process("bfcl", folder, partial(run, folder, Path(home))) for folder in folders)
 
 
 def run(folder: Path, home: Path) -> int:

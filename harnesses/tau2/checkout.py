@@ -13,7 +13,7 @@ from tau2.runner.simulation import run_simulation
 
 from envace.benchmarks.protocol import REFERENCE_AGENTS, Spec
 from harnesses.tau2.line import AGREEING, SCRIPTED, Line
-from harnesses.tau2.settings import NAME, has_model_user, model_call, options, participants
+from harnesses.tau2.settings import NAME, conversation, has_model_user, model_call, participants
 
 
 class CheckoutLine(Line):
@@ -43,20 +43,7 @@ class CheckoutLine(Line):
 
     def simulate(self, domain: str, task: Any, seed: int) -> Any:
         """One conversation, scored by the harness."""
-        bounds = options(self.spec)
-        policy, policy_arguments = model_call(self.spec.policy)
-        user, user_arguments = model_call(self.spec.user)
-        config = TextRunConfig(
-            domain=domain,
-            agent=NAME,
-            user=NAME,
-            llm_agent=policy,
-            llm_args_agent=policy_arguments,
-            llm_user=user,
-            llm_args_user=user_arguments,
-            max_steps=bounds.max_steps,
-            max_errors=bounds.max_errors,
-        )
+        config = TextRunConfig(domain=domain, **conversation(self.spec))
         return run_simulation(build_text_orchestrator(config, task, seed=seed))
 
     def _set_judge(self) -> str | None:

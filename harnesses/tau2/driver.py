@@ -6,11 +6,10 @@ Each run is a process of its own, forked from one that has only imported the har
 from __future__ import annotations
 
 import contextlib
-import os
 import platform
 import sys
-import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from envace.benchmarks.protocol import ABORTED, DRIVER_REPORT, PROGRESS, RESULTS, SPEC, DriverReport, Row, Spec
 from envace.errors import BenchmarkError, EnvaceError
 from envace.files import read_json, write_json, write_text
+from harnesses.own_process import in_own_process
 
 _OFFLINE_PARALLEL = 1
 Found = dict[tuple[int, str], Row]
@@ -34,26 +34,7 @@ def main(folders: list[Path]) -> int:
     print(f"{PROGRESS}0 0 loading the harness", flush=True)
     digests = import_harness(harness)
     _quiet_log()
-    return max(_in_own_process(folder, spec, digests) for folder, spec in specs.items())
-
-
-def _in_own_process(folder: Path, spec: Spec, digests: dict[str, str]) -> int:
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    code = 1
-    try:
-        os.chdir(folder)
-        code = run(folder, spec, digests)
-    except EnvaceError as problem:
-        print(f"tau2: {problem}", flush=True)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    return max(in_own_process("tau2", folder, partial(run, folder, spec, digests)) for folder, spec in specs.items())
 
 
 def run(folder: Path, spec: Spec, digests: dict[str, str]) -> int:

@@ -10,7 +10,7 @@ from tau2.run import run_task
 
 from envace.benchmarks.protocol import Spec
 from harnesses.tau2.line import SCRIPTED, Line
-from harnesses.tau2.settings import NAME, has_model_user, model_call, options, participants
+from harnesses.tau2.settings import NAME, conversation, has_model_user, participants
 
 
 class PypiLine(Line):
@@ -28,20 +28,6 @@ class PypiLine(Line):
 
     def simulate(self, domain: str, task: Any, seed: int) -> Any:
         """One conversation, scored by the harness."""
-        bounds = options(self.spec)
-        policy, policy_arguments = model_call(self.spec.policy)
-        user, user_arguments = model_call(self.spec.user)
         return run_task(
-            domain=domain,
-            task=task,
-            agent=NAME,
-            user=NAME,
-            llm_agent=policy,
-            llm_args_agent=policy_arguments,
-            llm_user=user,
-            llm_args_user=user_arguments,
-            max_steps=bounds.max_steps,
-            max_errors=bounds.max_errors,
-            evaluation_type=EvaluationType.ALL,
-            seed=seed,
+            domain=domain, task=task, evaluation_type=EvaluationType.ALL, seed=seed, **conversation(self.spec)
         )

@@ -55,6 +55,23 @@ def has_model_user(spec: Spec) -> bool:
     return spec.user is not None and spec.agent.kind != "oracle"
 
 
+def conversation(spec: Spec) -> dict[str, Any]:
+    """What both versions of the harness are called with for one conversation, domain and task apart."""
+    bounds = options(spec)
+    policy, policy_arguments = model_call(spec.policy)
+    user, user_arguments = model_call(spec.user)
+    return {
+        "agent": NAME,
+        "user": NAME,
+        "llm_agent": policy,
+        "llm_args_agent": policy_arguments,
+        "llm_user": user,
+        "llm_args_user": user_arguments,
+        "max_steps": bounds.max_steps,
+        "max_errors": bounds.max_errors,
+    }
+
+
 def model_call(endpoint: ModelEndpoint | None) -> tuple[str, dict[str, Any]]:
     """How the harness (litellm) names a model, and the arguments of each of its calls."""
     if endpoint is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,19 +39,12 @@ stages:
 """
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("store") / ".envace"
-
-
 @pytest.fixture
-def project(finished_project: Callable[..., Path], store: Path) -> Path:
-    folder = finished_project()
-    store.mkdir(exist_ok=True)
-    (folder / ".envace").symlink_to(store)
-    (folder / "dvc.yaml").write_text(GRAPH, encoding="utf-8")
-    (folder / "dvc.lock").write_text(LOCK, encoding="utf-8")
-    return folder
+def project(project: Path) -> Path:
+    """With a graph and what DVC has recorded of it."""
+    (project / "dvc.yaml").write_text(GRAPH, encoding="utf-8")
+    (project / "dvc.lock").write_text(LOCK, encoding="utf-8")
+    return project
 
 
 def with_learning_rate(params: Params, rate: float) -> Params:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,20 +16,6 @@ from envace.tracking.promotion import promote
 from envace.tracking.register import register
 from envace.tracking.store import database, open_store
 from tests.conftest import write_tasks
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("store") / ".envace"
-
-
-@pytest.fixture
-def project(finished_project: Callable[..., Path], store: Path) -> Path:
-    """A finished project whose .envace is that of the whole module."""
-    folder = finished_project()
-    store.mkdir(exist_ok=True)
-    (folder / ".envace").symlink_to(store)
-    return folder
 
 
 def change_model(project: Path, note: str) -> None:
