@@ -122,7 +122,11 @@ def wait_for_server(process: subprocess.Popen[bytes]) -> None:
     while not answers(os.environ["PREFECT_API_URL"] + "/health"):
         if process.poll() is not None or time.monotonic() > deadline:
             log = Path(os.environ["PREFECT_HOME"], "server.log")
-            raise StageError(f"Prefect's server did not start; see {log}, and move {log.parent} away if it is broken")
+            said = log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
+            raise StageError(
+                f"Prefect's server did not start. It said last: {said[:300] or 'nothing'}. See {log}; if its "
+                f"records are broken, move {log.parent} away"
+            )
         time.sleep(0.1)
 
 
