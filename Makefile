@@ -12,7 +12,7 @@ run: $(STAMP)
 	@$(BIN)/envace run
 
 test: $(STAMP)
-	@$(PYTEST) -q -m "not slow" -n 2 --dist loadfile
+	@$(PYTEST) -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: $(STAMP)
 	@$(PYTEST) -q

@@ -15,6 +15,7 @@ from flows.deployment_commands import deploy, start, watch, worker
 from flows.doctor_command import doctor
 from flows.drift_commands import accept, drift
 from flows.experiment_command import experiment
+from flows.in_project import in_project
 from flows.lineage_command import lineage
 from flows.profile_commands import profile_app
 from flows.registry_commands import evaluate, promote
@@ -37,14 +38,14 @@ app.add_typer(rollout_app, name="rollout")
 app.add_typer(profile_app, name="profile")
 app.add_typer(benchmark_app, name="benchmark")
 app.command()(run)
-app.command()(evaluate)
-app.command()(promote)
-app.command()(lineage)
-app.command()(reproduce)
-app.command()(deploy)
-app.command()(worker)
-app.command()(start)
-app.command()(watch)
+app.command()(in_project(evaluate))
+app.command()(in_project(promote))
+app.command()(in_project(lineage))
+app.command()(in_project(reproduce))
+app.command()(in_project(deploy))
+app.command()(in_project(worker))
+app.command()(in_project(start))
+app.command()(in_project(watch))
 app.command()(serve)
 app.command()(doctor)
 app.command()(experiment)
@@ -58,6 +59,7 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 
 @app.command()
+@in_project
 def status() -> None:
     """Say which stages are out of date and why (dvc status)."""
     from flows.dvc import status
@@ -66,6 +68,7 @@ def status() -> None:
 
 
 @app.command()
+@in_project
 def ui() -> None:
     """Serve the pages of MLflow and Prefect on this machine until Ctrl-C."""
     from flows.ui import serve

@@ -94,8 +94,9 @@ def _run_stages(folder: Path, force: list[str], name: str) -> list[StageOutcome]
                 outcomes.append(outcome)
     finally:
         _publish(outcomes, folder)
-    if is_wanted(policy := folder / "models/policy", folder):
-        _subset_task(policy, folder)
+    # among the project's own results also where the run has a worktree, which will be removed one day
+    if is_wanted(policy := folder / "models/policy", root := Path.cwd()):
+        _subset_task(policy, root)
     return outcomes
 
 

@@ -25,7 +25,8 @@ from flows.profile_files import profile_text
 
 WORKTREES = Path(".envace/worktrees")
 KEEP = 3
-"""Worktrees of ended runs that stay, to be looked at; older ones go. Their branches and cached outputs stay."""
+"""Worktrees of ended runs that stay, to be looked at, and as many of runs that failed; older ones go. Their branches and
+cached outputs stay, so that a run whose worktree has gone still goes on when its name is given again."""
 EVALUATION = "evaluation"
 """The worktree in which deployments evaluate: it only prepares the tasks, and nothing of it is kept."""
 _ENDED = "Envace-Run"
@@ -106,9 +107,14 @@ def ended(root: Path, name: str) -> bool:
 
 
 def remove_old(root: Path, keep: int = KEEP) -> list[str]:
-    """Remove the worktrees of ended runs but the newest `keep`. Returns their names."""
+    """Remove the worktrees of ended runs but the newest `keep`, and those of failed runs likewise. Returns their names.
+
+    No other run may be at work in this project.
+    """
     folders = sorted((root / WORKTREES).glob("*/"), key=lambda f: f.stat().st_mtime, reverse=True)
-    old = [folder.name for folder in folders if ended(root, folder.name)][keep:]
+    runs = [folder.name for folder in folders if folder.name != EVALUATION]
+    ended_well = {name for name in runs if ended(root, name)}
+    old = [name for name in runs if name in ended_well][keep:] + [name for name in runs if name not in ended_well][keep:]
     for name in old:
         folder = root / WORKTREES / name
         try:

@@ -33,6 +33,12 @@ CHAT_TEMPLATE = (
 )
 
 
+def pytest_configure() -> None:
+    """A run in the background of a script inherits an ignored SIGINT, and tests that interrupt would wait for ever."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(autouse=True)
 def own_signals() -> Iterator[None]:
     """Commands called in this process set signal handlers, and an interrupt starts a timer that would end it later."""

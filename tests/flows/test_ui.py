@@ -11,11 +11,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+from flows.in_project import MARKS
 from flows.server import answers
 
 
 @pytest.mark.slow
 def test_both_pages_answer_until_an_interrupt(tmp_path: Path) -> None:
+    for name in MARKS:
+        (tmp_path / name).touch()
     code = "from flows.cli import main; main()"
     process = subprocess.Popen([sys.executable, "-c", code, "ui"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
