@@ -37,10 +37,11 @@ from pathlib import Path
 from trl_venv import trl_python
 
 from envace.chat.layout import ChatLayout
-from envace.config import Params, load_params
+from envace.config import Params, load_params, parse_params
 from envace.data.canonical import to_task
 from envace.data.sample import build_world, to_raw_record
 from envace.data.sample.conversations import draw_conversations
+from envace.experiment.merging import SIMULATOR_AT, SIMULATOR_MODEL, with_changes
 from envace.files import read_json, write_json
 from envace.types import Task
 
@@ -101,8 +102,11 @@ def sized(params: Params, options: argparse.Namespace) -> Params:
 
 
 def by_code(params: Params) -> Params:
-    """The same with the calls answered by a simulator, which is the tool's code."""
-    return params.model_copy(update={"train_policy": params.train_policy.model_copy(update={"method": "grpo"})})
+    """The same with the calls answered by a simulator, which is the tool's code (`our_side` puts in where it listens)."""
+    endpoint = {"base_url": SIMULATOR_AT, "model": SIMULATOR_MODEL}
+    changes = {"train_policy.method": "grpo"}
+    changes |= {f"train_policy.simulator.endpoint.{key}": value for key, value in endpoint.items()}
+    return parse_params(with_changes(params.model_dump(mode="json"), changes, "bench"), "bench")
 
 
 def one_tool_tasks() -> Iterator[Task]:
