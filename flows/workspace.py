@@ -114,7 +114,9 @@ def remove_old(root: Path, keep: int = KEEP) -> list[str]:
     folders = sorted((root / WORKTREES).glob("*/"), key=lambda f: f.stat().st_mtime, reverse=True)
     runs = [folder.name for folder in folders if folder.name != EVALUATION]
     ended_well = {name for name in runs if ended(root, name)}
-    old = [name for name in runs if name in ended_well][keep:] + [name for name in runs if name not in ended_well][keep:]
+    old = [name for name in runs if name in ended_well][keep:] + [name for name in runs if name not in ended_well][
+        keep:
+    ]
     for name in old:
         folder = root / WORKTREES / name
         try:

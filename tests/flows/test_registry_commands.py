@@ -44,7 +44,9 @@ def project(tmp_path_factory: pytest.TempPathFactory, tiny_policy: Path, project
     raw["evaluate_policy"]["repeats"] = 1
     write(folder / "params.yaml", yaml.safe_dump(raw))
     world = build_world(0)
-    tasks = [to_task(to_raw_record(world, c), "heldout", [], "") for c in generate_conversations(world, 2, 0, "heldout")]
+    tasks = [
+        to_task(to_raw_record(world, c), "heldout", [], "") for c in generate_conversations(world, 2, 0, "heldout")
+    ]
     write_tables(folder / "stuff" / "prepared", tasks)
     shutil.copytree(project_root / "bin", folder / "bin")
     write(folder / "dvc.yaml", _GRAPH)
