@@ -102,7 +102,7 @@ def sized(params: Params, options: argparse.Namespace) -> Params:
 
 
 def by_code(params: Params) -> Params:
-    """The same with the calls answered by a simulator, which is the tool's code (`our_side` puts in where it listens)."""
+    """The same with the calls answered by a simulator, the tool's code (`our_side` puts in where it listens)."""
     endpoint = {"base_url": SIMULATOR_AT, "model": SIMULATOR_MODEL}
     changes = {"train_policy.method": "grpo"}
     changes |= {f"train_policy.simulator.endpoint.{key}": value for key, value in endpoint.items()}

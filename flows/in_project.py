@@ -28,6 +28,6 @@ def require_project(root: Path = Path()) -> None:
     missing = [name for name in MARKS if not (root / name).is_file()]
     if missing:
         raise ConfigError(
-            f"{root.resolve()}: not a project's root (no {' and no '.join(missing)}); change to the project's folder and "
-            "give the command again"
+            f"{root.resolve()}: not a project's root (no {' and no '.join(missing)}); change to the project's "
+            "folder and give the command again"
         )

@@ -25,8 +25,8 @@ from flows.profile_files import profile_text
 
 WORKTREES = Path(".envace/worktrees")
 KEEP = 3
-"""Worktrees of ended runs that stay, to be looked at, and as many of runs that failed; older ones go. Their branches and
-cached outputs stay, so that a run whose worktree has gone still goes on when its name is given again."""
+"""Worktrees of ended runs that stay, to be looked at, and as many of runs that failed; older ones go. Their branches
+and cached outputs stay, so that a run whose worktree has gone still goes on when its name is given again."""
 EVALUATION = "evaluation"
 """The worktree in which deployments evaluate: it only prepares the tasks, and nothing of it is kept."""
 _ENDED = "Envace-Run"
