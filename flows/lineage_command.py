@@ -85,6 +85,7 @@ def facts(found: Lineage) -> dict[str, Any]:
         "runs": {key: found.tags.get(key) for key in ("run_id", "flow_run", "prefect_run")},
         "model_sha256": found.tags.get("model_sha256"),
         "benchmark_sha256": found.tags.get("benchmark_sha256"),
+        "later_evaluation": {key: found.tags[key] for key in sorted(found.tags) if key.startswith("evaluated_")} or None,
         "dvc_lock_sha256": found.tags.get("dvc_lock_sha256"),
         **found.record,
         "metrics": {key: value for key, value in found.metrics.items() if key.startswith("evaluation/")},
@@ -111,6 +112,7 @@ def described(found: Lineage) -> list[str]:
         "seeds": ", ".join(f"{key} {seed}" for key, seed in record["seeds"].items()),
         "benchmark": f"sha256 {tags.get('benchmark_sha256')}",
         **{f"held-out {policy}": words for policy, words in _figures(found.metrics)},
+        **_later(tags),
         "MLflow run": tags.get("run_id", ""),
         **{what: tags[key] for what, key in (("flow run", "flow_run"), ("Prefect run", "prefect_run")) if key in tags},
     }
@@ -134,6 +136,13 @@ def _figures(metrics: dict[str, float]) -> list[tuple[str, str]]:
         said = [f"{figure} {metrics[at + figure]:.4f}" for figure in ("reward", "success") if at + figure in metrics]
         found.append((policy, ", ".join(said) or "not measured"))
     return found
+
+
+def _later(tags: dict[str, str]) -> dict[str, str]:
+    if "evaluated_benchmark_sha256" not in tags:
+        return {}
+    figures = ", ".join(f"{figure} {tags.get(f'evaluated_{figure}', '?')}" for figure in ("reward", "success"))
+    return {"evaluated later": f"{figures}, on benchmark {tags['evaluated_benchmark_sha256']}"}
 
 
 def tell(text: str) -> None:

@@ -143,10 +143,11 @@ def _check_out(root: Path, place: Workspace) -> None:
     if ended(root, place.name):
         return
     # it failed before, and its user may have mended the code since: today's code, with the parameters it was given
-    own = git(place.folder, "diff", "--name-only", f"{git(root, 'merge-base', place.branch, 'HEAD')}..{place.branch}")
+    said = git(place.folder, "log", "--format=%s", f"{git(root, 'rev-parse', 'HEAD')}..{place.branch}")
     text = git(place.folder, "show", f"{place.branch}:params.yaml")
     git(place.folder, "reset", "--quiet", "--hard", git(root, "rev-parse", "HEAD"))
-    if "params.yaml" in own.splitlines():
+    # not by comparing files: the branch may have begun at a commit that is no longer part of this one
+    if place.name != EVALUATION and _parameters_message(place.name) in said.splitlines():
         write_text(place.folder / "params.yaml", text + "\n")
 
 
@@ -158,8 +159,12 @@ def _furnish(root: Path, place: Workspace, profile: str | None, values: Mapping[
     if profile or values:
         write_text(place.folder / "params.yaml", _parameters(root, place.folder, profile, values))
     params = load_params(place.folder / "params.yaml")
-    commit(place.folder, f"Parameters of run {place.name}", "params.yaml")
+    commit(place.folder, _parameters_message(place.name), "params.yaml")
     _link_own_files(root, place.folder, params)
+
+
+def _parameters_message(name: str) -> str:
+    return f"Parameters of run {name}"
 
 
 def _take_away(root: Path, place: Workspace) -> None:

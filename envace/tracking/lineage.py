@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envace.errors import TrackingError
 from envace.tracking.dvc_lock import LockedStage, stages_of
@@ -13,8 +13,19 @@ from envace.tracking.promotion import find_version
 from envace.tracking.provenance import FOLDER, LOCK, RECORD
 from envace.tracking.store import local_path, open_store
 
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
 EVALUATION = "evaluation/metrics.json"
 """The artifact with the figures of the version."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaterEvaluation:
+    """The newest evaluation of a version since its registration: the folder of its run, and what it was measured on."""
+
+    artifacts: Path
+    benchmark_sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +45,7 @@ class Lineage:
     metrics: dict[str, float]
     artifacts: Path
     model: str
+    later: LaterEvaluation | None = None
 
     @property
     def where(self) -> str:
@@ -74,7 +86,16 @@ def read_lineage(name: str, version: str, root: Path = Path()) -> Lineage:
         metrics=dict(run.data.metrics),
         artifacts=folder,
         model=client.get_model_version_download_uri(name, found.version),
+        later=_later(client, found.tags),
     )
+
+
+def _later(client: MlflowClient, tags: dict[str, str]) -> LaterEvaluation | None:
+    # the benchmark's tag is the last to be set: without it an evaluation was being recorded when its process ended
+    if "evaluated_benchmark_sha256" not in tags or "evaluated_run_id" not in tags:
+        return None
+    run = client.get_run(tags["evaluated_run_id"])
+    return LaterEvaluation(local_path(str(run.info.artifact_uri)), run.data.tags.get("benchmark_sha256", "unknown"))
 
 
 def _record(text: str, path: Path) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from envace.tracking.policy_model import registered_checkpoint
 from envace.tracking.provenance import PARAMS, RECORD, params_sha256
 from envace.tracking.verified_code import code_check
 from envace.tracking.verified_outputs import output_checks
+from envace.tracking.verified_tags import wrong_tags
 
 Status = Literal["ok", "missing", "differs"]
 POLICY = "models/policy"
@@ -41,6 +42,7 @@ def verify(lineage: Lineage, root: Path, cache: Path | None, seen: Seen = lambda
     yield _registered_model(lineage)
     yield _parameters(lineage)
     yield _figures(lineage)
+    yield _tags(lineage)
     yield Check("code", *code_check(lineage, root))
     for path, status, detail in output_checks(lineage, root, cache, seen):
         yield Check(path, status, detail)
@@ -107,6 +109,18 @@ def _figures(lineage: Lineage) -> Check:
     if wrong:
         return Check(what, "differs", f"MLflow shows another {wrong[0]} than {EVALUATION} ({len(wrong)} in all)")
     return Check(what, "ok", f"{len(expected)} metrics as in {EVALUATION}")
+
+
+def _tags(lineage: Lineage) -> Check:
+    what = "tags"
+    try:
+        wrong = wrong_tags(lineage)
+    except EnvaceError as error:
+        return Check(what, "missing", f"what they were made from: {error}")
+    if wrong:
+        return Check(what, "differs", "; ".join(wrong))
+    later = ", those of the later evaluation too" if lineage.later is not None else ""
+    return Check(what, "ok", f"commit, data, benchmark and held-out figures as recorded{later}")
 
 
 def _at(values: Any, key: str) -> Any:

@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from envace.config import load_params
+from envace.files import write_json
+from envace.tracking.evidence import read_evidence
+from envace.tracking.register import decision_of
 from tests.conftest import fill_project
 
 _GRAPH = """stages:
@@ -41,7 +45,8 @@ def make_project(folder: Path, policy: Path) -> Path:
     made.mkdir(parents=True)
     fill_project(made, policy)
     (made / "params.yaml").rename(folder / "params.yaml")
-    (folder / "stuff" / "registration.json").write_text('{"floors_hold": true}\n', encoding="utf-8")
+    params = load_params(folder / "params.yaml")
+    write_json(folder / "stuff" / "registration.json", decision_of(params, read_evidence(params, made)))
     for name, script in _STAGES.items():
         write(folder / "bin" / f"{name}.sh", f"set -e\n{script}\n")
     write(folder / "constraints" / "cpu.txt", "a==1\n")

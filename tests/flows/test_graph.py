@@ -34,6 +34,12 @@ def test_the_graph_and_the_flow_have_the_same_stages(graph: dict[str, dict]) -> 
 
 
 @pytest.mark.parametrize("name", STAGES)
+def test_no_shell_stays_between_dvc_and_a_stage(name: str, graph: dict[str, dict]) -> None:
+    # not every shell replaces itself by its last command, and a stage is told of the death of its parent only
+    assert graph[name]["cmd"] == f"exec bin/step {name}"
+
+
+@pytest.mark.parametrize("name", STAGES)
 def test_a_stage_depends_on_all_code_that_it_imports(name: str, graph: dict[str, dict], project_root: Path) -> None:
     listed = graph[name]["deps"]
     missing = sorted(f for f in imported_files(project_root, name) - PLUMBING if not covered(f, listed))

@@ -15,8 +15,9 @@ from envace.config import Params
 from envace.tracking.lineage import read_lineage
 from envace.tracking.policy_model import registered_checkpoint
 from envace.tracking.register import register
-from envace.tracking.store import database
+from envace.tracking.store import database, open_store
 from envace.tracking.verification import Check, verify
+from envace.tracking.version_evaluation import record_evaluation, version_to_evaluate
 from tests.flows.small_project import envace, make_project
 
 
@@ -106,6 +107,31 @@ def test_figures_that_were_changed_are_found(project: Path) -> None:
             connection.execute(f"update {table} set value = 0.83 where key = 'evaluation/trained.heldout.true.reward'")
         connection.commit()
     assert check.what == "figures" and "evaluation/trained.heldout.true.reward" in check.detail
+
+
+@pytest.mark.parametrize("tag", ["heldout_reward", "benchmark_sha256", "dvc_lock_sha256", "git_commit"])
+def test_a_tag_that_the_gate_or_a_person_goes_by_is_checked(project: Path, tag: str) -> None:
+    client = open_store(project)
+    before = client.get_model_version("envace-tiny", "1").tags[tag]
+    client.set_model_version_tag("envace-tiny", "1", tag, "0.99")
+    try:
+        (check,) = wrong(project)
+    finally:
+        client.set_model_version_tag("envace-tiny", "1", tag, before)
+    assert (check.what, check.status) == ("tags", "differs")
+    assert check.detail == f"{tag} is 0.99, recorded was {before}"
+
+
+def test_a_later_evaluation_is_told_and_its_tags_are_checked(project: Path, params: Params, tmp_path: Path) -> None:
+    metrics = tmp_path / "metrics.json"
+    shutil.copy(project / "reports/evaluation/metrics.json", metrics)
+    record_evaluation(params, version_to_evaluate("envace-tiny", "1", project), metrics, project, project)
+    code, out, _ = envace(project, "lineage", "envace-tiny/1")
+    assert code == 0 and "evaluated later" in out and "the later evaluation too" in out
+    open_store(project).set_model_version_tag("envace-tiny", "1", "evaluated_reward", "0.99")
+    (check,) = wrong(project)
+    assert check.what == "tags" and "evaluated_reward is 0.99, recorded was 0.83" in check.detail
+    open_store(project).set_model_version_tag("envace-tiny", "1", "evaluated_reward", "0.83")
 
 
 def test_dvcs_cache_is_read_and_a_later_run_in_the_folder_is_no_fault(project: Path, tmp_path: Path) -> None:

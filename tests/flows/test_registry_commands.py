@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, tiny_policy: Path, project
     write(folder / "dvc.yaml", _GRAPH)
     write(folder / ".gitignore", ".envace\n/data\n/models\n/reports\n")
     run(folder, "git", "init", "--quiet", ".")
-    run(folder, "dvc", "init", "--quiet")
+    run(folder, sys.executable, "-m", "dvc", "init", "--quiet")
     commit(folder)
     done = register(load_params(folder / "params.yaml"), folder)
     assert (done.model_name, done.version) == (NAME, "1") and "champion" in done.aliases

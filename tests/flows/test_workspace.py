@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -69,6 +70,24 @@ def test_a_run_that_never_ended_goes_on_with_the_code_of_today_and_its_own_param
     assert load_params(again.folder / "params.yaml").train_policy.steps == 3
     shutil.rmtree(again.folder)  # deleted by hand, as a folder
     assert load_params(open_workspace(project, "try").folder / "params.yaml").train_policy.steps == 3
+
+
+def set_steps(project: Path, steps: int, *how: str) -> None:
+    text = (project / "params.yaml").read_text(encoding="utf-8")
+    (project / "params.yaml").write_text(re.sub(r"(?m)^  steps: \d+", f"  steps: {steps}", text), encoding="utf-8")
+    git(project, *WHO, "commit", "--quiet", "--all", "-m", "steps", *how)
+
+
+@pytest.mark.parametrize("name", ["try", EVALUATION])
+def test_what_is_opened_again_has_the_parameters_of_the_commit_that_is_checked_out(project: Path, name: str) -> None:
+    git(project, "checkout", "--quiet", "-b", "other")
+    set_steps(project, 7)
+    assert load_params(open_workspace(project, name).folder / "params.yaml").train_policy.steps == 7
+    set_steps(project, 8, "--amend")
+    assert load_params(open_workspace(project, name).folder / "params.yaml").train_policy.steps == 8
+    git(project, "checkout", "--quiet", "-")
+    first = load_params(project / "params.yaml").train_policy.steps
+    assert load_params(open_workspace(project, name).folder / "params.yaml").train_policy.steps == first != 8
 
 
 def test_an_ended_run_is_opened_as_it_was(project: Path) -> None:
