@@ -29,11 +29,11 @@ def main() -> None:
         if server:  # the tool's code answers
             params = with_simulator(params, server.base_url)
         train(params, tasks, model, scratch / "state", outputs)
-    write_json(scratch / "figures.json", figures(scratch))
+    write_json(scratch / "figures.json", figures(scratch, own_rehearsals=params.train_policy.method != "grpo"))
 
 
-def figures(scratch: Path) -> dict[str, float]:
-    """Means over all steps but the first; checkpoints are left out."""
+def figures(scratch: Path, own_rehearsals: bool) -> dict[str, float]:
+    """Means over all steps but the first; checkpoints are left out. Only what the policy wrote counts as output."""
     import pyarrow.parquet as pq
 
     from envace.training.timings import PARTS
@@ -41,12 +41,14 @@ def figures(scratch: Path) -> dict[str, float]:
     steps = read_json(scratch / "timings.json")["steps"][1:]
     table = pq.read_table(scratch / "reports/rollouts.parquet").to_pylist()
     rollouts = [r for r in table if r["phase"] == "train" and r["step"] > 1]
+    act = Role.ACT.value
+    written = [[o for o in r["outputs"] if own_rehearsals or o["role"] == act] for r in rollouts]
     split = {f"{part}_s": fmean(s[part] for s in steps) for part in PARTS if part != "checkpoint"}
     return split | rates(
         [sum(s[part] for part in PARTS if part != "checkpoint") for s in steps],
         [s["generation"] for s in steps],
-        outputs=[sum(o["tokens"] > 0 for o in r["outputs"]) for r in rollouts],  # a simulator's have no tokens
-        tokens=[sum(o["tokens"] for o in r["outputs"]) for r in rollouts],
+        outputs=[len(made) for made in written],
+        tokens=[sum(o["tokens"] for o in made) for made in written],
         calls=[sum(o["role"] == Role.REHEARSE.value for o in r["outputs"]) for r in rollouts],
         rewards=[r["reward"] for r in rollouts if r["reward"] is not None],
     )

@@ -85,7 +85,8 @@ def facts(found: Lineage) -> dict[str, Any]:
         "runs": {key: found.tags.get(key) for key in ("run_id", "flow_run", "prefect_run")},
         "model_sha256": found.tags.get("model_sha256"),
         "benchmark_sha256": found.tags.get("benchmark_sha256"),
-        "later_evaluation": {key: found.tags[key] for key in sorted(found.tags) if key.startswith("evaluated_")} or None,
+        "later_evaluation": {key: found.tags[key] for key in sorted(found.tags) if key.startswith("evaluated_")}
+        or None,
         "dvc_lock_sha256": found.tags.get("dvc_lock_sha256"),
         **found.record,
         "metrics": {key: value for key, value in found.metrics.items() if key.startswith("evaluation/")},

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 OPEN_AFTER_S = 10.0
 """A stage that takes longer has something to do and is shown while it runs; looking at an unchanged one is shorter."""
+LOOK_EVERY_S = 30.0
+"""How often one that runs is brought up to date: the curve of a training grows meanwhile."""
 _LOCK_FILE = "dvc.lock"
 
 
@@ -61,9 +63,8 @@ class FlowRun:
         """Record a stage that runs in the block: FINISHED, FAILED after an error, KILLED after an interrupt."""
         stage = StageRun(name, _now())
         self.stages.append(stage)
-        timer = threading.Timer(OPEN_AFTER_S, self._write, args=[stage])
-        timer.daemon = True
-        timer.start()
+        over = threading.Event()
+        threading.Thread(target=self._keep_up, args=[stage, over], daemon=True).start()
         try:
             yield stage
             stage.status = "FINISHED"
@@ -74,7 +75,7 @@ class FlowRun:
             stage.status = "KILLED"
             raise
         finally:
-            timer.cancel()
+            over.set()
             stage.ended_ms = _now()
             if self._store is not None or self._is_worth_telling(stage):
                 self._write(stage)
@@ -87,6 +88,12 @@ class FlowRun:
             lock = self.root / _LOCK_FILE
             ended = {"dvc_lock_sha256": sha256_file(lock)} if lock.is_file() else {}
             self._try(lambda store: store.finish(status, ended, lock))
+
+    def _keep_up(self, stage: StageRun, over: threading.Event) -> None:
+        wait_s = OPEN_AFTER_S
+        while not over.wait(wait_s):
+            self._write(stage)
+            wait_s = LOOK_EVERY_S
 
     def _is_worth_telling(self, stage: StageRun) -> bool:
         """Whether it is worth opening the store: not for an unchanged stage, nor while an interrupt waits."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envace.config import Params
 from envace.files import read_json
+from envace.tracking.live_curve import LiveCurve
 from envace.tracking.names import parameter_texts
 from envace.tracking.run_content import log_parameters
 from envace.tracking.runs import PARENT, start_run
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from envace.tracking.flow_run import StageRun
 
+_TRAINING = "train_policy"
 _MODEL_STAGE, _MODEL_IDS = "register_model", Path(".envace/registration.json")
 _NAMED = 50  # parameters that differ from the run before, in the tag; all are in the runs themselves
 _LONGEST = 4000
@@ -37,6 +39,7 @@ class FlowStore:
     values: dict[str, Any]
     tags: Mapping[str, str]
     scrub: Scrub
+    _curves: dict[str, LiveCurve] = field(default_factory=dict)
 
     @classmethod
     def open(
@@ -51,10 +54,18 @@ class FlowStore:
         return cls(client, experiment, run_id, root, values, tags, scrub)
 
     def write(self, stage: StageRun) -> None:
-        """Bring a stage's run to where the stage is. One that is written as ended stays as it is."""
+        """Bring a stage's run to where the stage is: a training's curve too, also where it fails in the end.
+
+        One that is written as ended stays as it is.
+        """
+        if stage.is_written:
+            return
         if stage.run_id is None:
             stage.run_id = self._begin(stage)
-        if stage.ended_ms is None or stage.is_written:
+        curve = self._curves.setdefault(stage.name, LiveCurve(self.root, stage.began_ms))
+        if stage.name == _TRAINING and stage.status != "FINISHED":
+            curve.log_new(self.client, stage.run_id)
+        if stage.ended_ms is None:
             return
         self.client.set_tag(
             stage.run_id, "outcome", stage.outcome if stage.status == "FINISHED" else stage.status.lower()
@@ -63,7 +74,7 @@ class FlowStore:
             self.client.set_tag(stage.run_id, "error", self.scrub(stage.error)[:_LONGEST])
         try:
             if stage.status == "FINISHED" and stage.outcome != "unchanged":
-                log_outcome(self.client, stage.run_id, self.root, stage.name)
+                log_outcome(self.client, stage.run_id, self.root, stage.name, curve)
                 if stage.name == _MODEL_STAGE:
                     self._adopt_model(stage)
         finally:

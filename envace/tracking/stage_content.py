@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from envace.files import read_json
 from envace.tracking.dvc_lock import stages_of
 from envace.tracking.evidence import TRAINING, read_curve
-from envace.tracking.run_content import log_curve, log_figures, log_inputs
+from envace.tracking.live_curve import LiveCurve
+from envace.tracking.run_content import log_figures, log_inputs
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -33,8 +34,11 @@ def parameters_of(root: Path, stage: str, values: Mapping[str, Any]) -> dict[str
     return chosen
 
 
-def log_outcome(client: MlflowClient, run_id: str, root: Path, stage: str) -> None:
-    """From dvc.lock, in which DVC has just recorded the stage, and from the reports that it names."""
+def log_outcome(client: MlflowClient, run_id: str, root: Path, stage: str, curve: LiveCurve) -> None:
+    """From dvc.lock, in which DVC has just recorded the stage, and from the reports that it names.
+
+    `curve` knows which steps of a training were logged while it ran.
+    """
     lock = root / "dvc.lock"
     stages = stages_of(lock.read_text(encoding="utf-8"), str(lock)) if lock.is_file() else []
     found = next((entry for entry in stages if entry.name == stage), None)
@@ -45,6 +49,6 @@ def log_outcome(client: MlflowClient, run_id: str, root: Path, stage: str) -> No
     client.log_dict(run_id, {"deps": found.deps, "outs": found.outs}, "dvc.json")
     for path in found.outs:
         if Path(path) == TRAINING:
-            log_curve(client, run_id, read_curve(root / path))
+            curve.log_rest(client, run_id, read_curve(root / path))
         elif path.startswith("reports/") and Path(path).name in _FIGURES:
             log_figures(client, run_id, read_json(root / path), prefix=Path(path).stem)

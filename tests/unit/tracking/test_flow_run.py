@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from envace.config import Params
 from envace.errors import StageError
+from envace.files import write_json
 from envace.processes import Terminated
 from envace.rollout.records import rollout_row, write_rollouts
 from envace.tracking import flow_run as module
@@ -109,10 +111,32 @@ def test_an_interrupted_stage_is_shown_while_it_runs_and_ends_as_killed(
         while stage.run_id is None:
             pass
         assert open_store(project).get_run(stage.run_id).info.status == "RUNNING"
+        records = project / ".envace/checkpoints/abc/records"
+        write_json(records / "validation-000000.metrics.json", {"step": 0, "phase": "validation", "reward": 0.25})
+        write_json(records / "train-000001.metrics.json", {"step": 1, "phase": "train", "reward": 0.5})
         raise Terminated
     killed = runs(project, "tags.stage = 'train_policy'")[0]
     assert killed.info.status == "KILLED" and killed.data.tags["changed_parameters"] == ""
     assert runs(project, "tags.kind = 'flow'")[0].info.status == "KILLED"
+    history = open_store(project).get_metric_history(killed.info.run_id, "reward")
+    assert [(m.step, m.value) for m in history] == [(0, 0.25), (1, 0.5)], "what was trained until then"
+
+
+def test_the_curve_of_a_training_grows_while_it_runs(
+    project: Path, params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "OPEN_AFTER_S", 0.0)
+    monkeypatch.setattr(module, "LOOK_EVERY_S", 0.05)
+    with flow_run("retrain", with_learning_rate(params, 2.0), project) as record, record.stage("train_policy") as stage:
+        write_json(
+            project / ".envace/checkpoints/abd/records/train-000001.metrics.json",
+            {"step": 1, "reward/mean": 0.2},  # as in the fixture's metrics.jsonl
+        )
+        while stage.run_id is None or not open_store(project).get_metric_history(stage.run_id, "reward/mean"):
+            time.sleep(0.05)
+        stage.outcome = "ran"
+    history = open_store(project).get_metric_history(stage.run_id, "reward/mean")
+    assert [(m.step, m.value) for m in history] == [(1, 0.2), (2, 0.4), (3, pytest.approx(0.6))], "each step once"
 
 
 def test_nothing_to_do_leaves_no_run(project: Path, params: Params) -> None:
