@@ -20,28 +20,6 @@ COPY harnesses /app/harnesses
 COPY pipeline_steps /app/pipeline_steps
 
 
-FROM ${CPU_BASE} AS cpu
-ENV PATH=/opt/envace/bin:$PATH PYTHONUNBUFFERED=1
-RUN apt-get update && apt-get install -y --no-install-recommends git && rm -rf /var/lib/apt/lists/*
-RUN python3.11 -m venv /opt/envace
-COPY constraints/cpu.txt /opt/envace/cpu.txt
-# an index with a CPU build of torch saves several GB; the usual one works the same
-ARG TORCH_INDEX_URL=
-RUN /opt/envace/bin/pip install --no-cache-dir ${TORCH_INDEX_URL:+--index-url "$TORCH_INDEX_URL"} -c /opt/envace/cpu.txt torch==2.13.0 \
- && /opt/envace/bin/pip install --no-cache-dir --no-deps -r /opt/envace/cpu.txt
-RUN useradd --create-home --uid 10001 envace
-COPY --from=project --chown=envace:envace /app /app
-WORKDIR /app
-# there is no git repository in an image, and DVC wants to be told so
-RUN printf '[core]\n    no_scm = true\n' > .dvc/config.local \
- && mkdir -p data models reports .envace \
- && /opt/envace/bin/pip install --no-cache-dir --no-deps --no-build-isolation -e . \
- && chown -R envace:envace /app
-USER envace
-ENTRYPOINT ["envace"]
-CMD ["run"]
-
-
 # The devel image, since Triton, FlashInfer and flash-attn compile kernels. Ubuntu 24.04: Python 3.12, glibc 2.39.
 FROM ${GPU_BASE} AS gpu
 ENV PATH=/opt/envace/bin:$PATH PYTHONUNBUFFERED=1 ENVACE_PYTHON=/opt/training/bin/python
@@ -66,6 +44,29 @@ RUN printf '[core]\n    no_scm = true\n' > .dvc/config.local \
  && mkdir -p data models reports .envace \
  && /opt/envace/bin/pip install --no-cache-dir --no-deps --no-build-isolation -e . \
  && /opt/training/bin/pip install --no-cache-dir --no-deps --no-build-isolation -e . \
+ && chown -R envace:envace /app
+USER envace
+ENTRYPOINT ["envace"]
+CMD ["run"]
+
+
+# Last, so that a plain `docker build .` makes this one.
+FROM ${CPU_BASE} AS cpu
+ENV PATH=/opt/envace/bin:$PATH PYTHONUNBUFFERED=1
+RUN apt-get update && apt-get install -y --no-install-recommends git && rm -rf /var/lib/apt/lists/*
+RUN python3.11 -m venv /opt/envace
+COPY constraints/cpu.txt /opt/envace/cpu.txt
+# an index with a CPU build of torch saves several GB; the usual one works the same
+ARG TORCH_INDEX_URL=
+RUN /opt/envace/bin/pip install --no-cache-dir ${TORCH_INDEX_URL:+--index-url "$TORCH_INDEX_URL"} -c /opt/envace/cpu.txt torch==2.13.0 \
+ && /opt/envace/bin/pip install --no-cache-dir --no-deps -r /opt/envace/cpu.txt
+RUN useradd --create-home --uid 10001 envace
+COPY --from=project --chown=envace:envace /app /app
+WORKDIR /app
+# there is no git repository in an image, and DVC wants to be told so
+RUN printf '[core]\n    no_scm = true\n' > .dvc/config.local \
+ && mkdir -p data models reports .envace \
+ && /opt/envace/bin/pip install --no-cache-dir --no-deps --no-build-isolation -e . \
  && chown -R envace:envace /app
 USER envace
 ENTRYPOINT ["envace"]

@@ -42,7 +42,7 @@ def stage_main(name: str, run: Callable[[Params], None]) -> NoReturn:
         unwind_on_signals(_UNWIND_S)
         locks.enter_context(held(name, what=f"stage {name}"))
         if name in _TRAINERS:
-            locks.enter_context(held("gpu", what="the machine's trainer"))
+            locks.enter_context(held("gpu", what="this project's trainer"))
         run(load_params())
     except EnvaceError as error:
         print(f"{name}: {error}", file=sys.stderr)

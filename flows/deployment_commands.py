@@ -38,10 +38,10 @@ def watch() -> None:
     """Look once whether the raw file of params.yaml has changed, and announce it if so (`envace worker` does too)."""
     from pathlib import Path
 
-    from flows.deployments import require_server
+    from flows.deployments import require_deployed
     from flows.new_data import announce
     from flows.progress import say
 
-    require_server(Path())
+    require_deployed(Path())  # an event that no deployment waits for would be lost
     content = announce()
     say(f"new data {content[:16]} announced" if content else "no new data")

@@ -26,6 +26,13 @@ def require_server(root: Path) -> None:
     require_answer()
 
 
+def require_deployed(root: Path) -> None:
+    """Raises StageError where no server is up or nothing is deployed on it."""
+    require_server(root)
+    if not deployed():
+        raise StageError("nothing is deployed yet; run `envace deploy` first")
+
+
 def deploy(root: Path = Path()) -> list[str]:
     """Create or update the pool, the limits, the automation and all deployments. Returns the deployments' names."""
     require_server(root)

@@ -16,7 +16,8 @@ def doctor(
 ) -> None:
     """Look at machine, installation, parameters, services and stores: does anything get in the way of a run?
 
-    Exit code 1 where there is a problem, else 0. Changes nothing and asks nobody but servers named in params.yaml.
+    Exit code 1 where there is a problem, else 0. Changes nothing, and asks only this machine's
+    servers and those named in params.yaml.
     """
     from envace.doctor.examination import examine
 

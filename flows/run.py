@@ -99,4 +99,6 @@ def _where(root: Path) -> list[str]:
         known = read_json(ids)
         aliases = ", ".join(known["aliases"]) or "no alias"
         lines.append(f"model:   {known['model_name']} version {known['version']} ({aliases})")
+        if known.get("refusal"):
+            lines.append(f"         not made champion: {known['refusal']}")
     return [*lines, "look:    make ui (the runs and the model in MLflow, this flow in Prefect)"]

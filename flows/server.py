@@ -41,7 +41,7 @@ def use_prefect_home(root: Path) -> Path:
     # its own console lines repeat what the flow prints; the API still gets every line
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", str(int(_START_TIMEOUT_S)))
-    # a run that gives no sign of life for three of these is marked crashed (flows/deployments.py)
+    # a run that gives no sign of life for some of these is marked crashed (flows/deployments.py)
     os.environ.setdefault("PREFECT_FLOWS_HEARTBEAT_FREQUENCY", str(_HEARTBEAT_S))
     return home
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from envace.errors import StageError
 from envace.locks import LOCKS, held
 from envace.processes import adopt_orphans, child_setup, end_descendants, unwind_on_signals
-from flows.deployments import POOL, deployed, require_server
+from flows.deployments import POOL, deployed, require_deployed
 from flows.new_data import announce
 from flows.progress import say
 from flows.server import page_address, stop
 
-_UNWIND_S = 60.0  # a run has 30 s to end its stage
+_UNWIND_S = 60.0
 _TICK_S = 2.0
 _LOOK_AT_DATA_S = 30.0
 
@@ -28,9 +28,7 @@ def work(root: Path = Path()) -> None:
     adopt_orphans()
     atexit.register(end_descendants)
     unwind_on_signals(_UNWIND_S)
-    require_server(root)
-    if not deployed():
-        raise StageError("nothing is deployed yet; run `envace deploy` first")
+    require_deployed(root)
     with held("worker", what="this project's worker", folder=root / LOCKS):
         keeper = _Keeper(root)
         keeper.tick()  # what has piled up while no worker was there is thinned out before one starts

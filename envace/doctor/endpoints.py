@@ -27,7 +27,7 @@ def endpoints(params: Params) -> Iterator[Finding]:
         for key, value in section.items():
             if key.endswith("_env") and value:
                 named = True
-                yield key_finding(f"{path}.{key}", value)
+                yield key_finding(f"{path}.{key}", value, in_use.get(path, True))
         if section.get("base_url"):
             named = True
             yield server_finding(path, section["base_url"], section["allowed_hosts"], in_use.get(path, True))
@@ -35,11 +35,12 @@ def endpoints(params: Params) -> Iterator[Finding]:
         yield ok("endpoints", "none is configured: rewards and answers come from code and from the policy")
 
 
-def key_finding(where: str, variable: str) -> Finding:
+def key_finding(where: str, variable: str, in_use: bool = True) -> Finding:
     """Whether the variable is set."""
     if os.environ.get(variable):
         return ok(where, f"${variable} is set")
-    return problem(where, f"${variable} is not set", f"export {variable}=... before the run, or set {where} to null")
+    tell = problem if in_use else warning
+    return tell(where, f"${variable} is not set", f"export {variable}=... before the run, or set {where} to null")
 
 
 def server_finding(where: str, base_url: str, allowed_hosts: list[str], in_use: bool) -> Finding:

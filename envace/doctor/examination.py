@@ -16,7 +16,9 @@ from envace.errors import ConfigError
 
 
 def examine(root: Path = Path()) -> Iterator[Finding]:
-    """Findings as they come. Looks only: nothing is written, started or sent."""
+    """Findings as they come. Looks only: nothing is changed, and only this machine's own ports and the servers of
+    params.yaml are asked.
+    """
     yield from machine(root)
     yield from software(root)
     try:

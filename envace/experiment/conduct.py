@@ -42,7 +42,7 @@ def conduct(
     locks = root / LOCKS
     with (
         held("experiment", what="an experiment of this project", folder=locks),
-        held("gpu", what="the machine's trainer", folder=locks),
+        held("gpu", what="this project's trainer", folder=locks),
     ):
         run_jobs(jobs, root.resolve() / STATE, say, code_digest())
     return collect(name, plan, runs)

@@ -14,11 +14,13 @@ from typing import Any
 from envace.config import Params
 from envace.files import read_json
 from envace.tracking.benchmark import TASKS, benchmark_sha256
+from envace.tracking.code_state import git_commit
 from envace.tracking.dvc_content import content_md5
 from envace.tracking.gate import heldout
 from envace.tracking.policy_model import registered_checkpoint
 from envace.tracking.promotion import find_version, registry_lock
-from envace.tracking.run_content import log_figures
+from envace.tracking.provenance import params_sha256
+from envace.tracking.run_content import log_figures, log_parameters
 from envace.tracking.runs import tracked_run
 from envace.tracking.store import experiment_id, open_store
 
@@ -43,20 +45,29 @@ def version_to_evaluate(name: str, version: str, root: Path = Path()) -> Version
 
 
 def record_evaluation(
-    params: Params, version: VersionToEvaluate, metrics: Path, root: Path = Path(), state: Path = Path()
+    params: Params,
+    version: VersionToEvaluate,
+    metrics: Path,
+    root: Path = Path(),
+    state: Path = Path(),
+    more: Mapping[str, str] | None = None,
 ) -> str:
     """Log the figures in `metrics` (as evaluate_version writes it), tied to the version. Returns the run's id.
 
-    `root` holds the tasks they were measured on, `state` the store.
+    `root` holds the code and the tasks they were measured with, `state` the store. `more`: tags of the flow.
     """
     evaluation = read_json(metrics)
     digest = benchmark_sha256(params, root)
     client = open_store(state)
     experiment = experiment_id(client, params.register_model.experiment, state)
-    tags = {"model_name": version.name, "model_version": version.version, "benchmark_sha256": digest}
+    tags = {"kind": "evaluation", "model_name": version.name, "model_version": version.version}
+    tags |= {"benchmark_sha256": digest, "profile": params.profile, "params_sha256": params_sha256(params)}
+    tags |= {"git_commit": commit} if (commit := git_commit(root)) else {}
+    tags |= more or {}
     with registry_lock(state):
         found = find_version(client, version.name, version.version)
         with tracked_run(client, experiment, f"evaluate {version.name}/{version.version}", tags) as run_id:
+            log_parameters(client, run_id, params.model_dump(mode="json"))
             tasks = (TASKS.as_posix(), content_md5(root / TASKS))
             figures = evaluation["policies"]
             model_id = found.tags.get("model_id")

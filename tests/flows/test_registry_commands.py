@@ -49,6 +49,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, tiny_policy: Path, project
         to_task(to_raw_record(world, c), "heldout", [], "") for c in generate_conversations(world, 2, 0, "heldout")
     ]
     write_tables(folder / "stuff" / "prepared", tasks)
+    shutil.copy(folder / "data/prepared/manifest.json", folder / "stuff" / "prepared")
     shutil.copytree(project_root / "bin", folder / "bin")
     write(folder / "dvc.yaml", _GRAPH)
     write(folder / ".gitignore", ".envace\n/data\n/models\n/reports\n")
@@ -70,6 +71,12 @@ def test_an_evaluation_is_recorded_with_its_version(project: Path) -> None:
     assert f"recorded with {NAME} version 1" in out and "heldout, tools run by code: reward 0.000" in out
     tags = open_store(project).get_model_version(NAME, "1").tags
     assert (tags["evaluated_reward"], tags["heldout_reward"]) == ("0.0", "0.83")
+    client = open_store(project)
+    run = client.get_run(tags["evaluated_run_id"])
+    assert run.data.tags["kind"] == "evaluation" and len(run.data.tags["git_commit"]) == 40
+    stage = client.get_run(run.data.tags["mlflow.parentRunId"])
+    flow = client.get_run(stage.data.tags["mlflow.parentRunId"])
+    assert flow.info.run_name == f"evaluate {NAME}/1" and flow.data.tags["prefect_run"] == run.data.tags["prefect_run"]
     made = read_json(project / f".envace/evaluations/{NAME}-1/metrics.json")["policies"]["trained"]
     assert made["heldout"]["true"]["rollouts"] == 2
 
@@ -89,7 +96,9 @@ def test_the_gate_is_asked_and_its_refusal_is_the_exit_code(project: Path) -> No
     assert champion(project) == "1"
 
 
-@pytest.mark.parametrize("command", ["evaluate", "promote"])
-def test_a_version_that_is_not_there_is_told_with_those_that_are(project: Path, command: str) -> None:
+@pytest.mark.parametrize(("command", "exit_code"), [("evaluate", 1), ("promote", 2)])
+def test_a_version_that_is_not_there_is_told_with_those_that_are(
+    project: Path, command: str, exit_code: int
+) -> None:
     code, _, err = envace(project, command, "7")
-    assert code == 2 and f"{NAME}/7: no such version" in err and f"{NAME}/1" in err and "Traceback" not in err
+    assert code == exit_code and f"{NAME}/7: no such version" in err and f"{NAME}/1" in err and "Traceback" not in err

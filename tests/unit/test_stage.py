@@ -121,7 +121,7 @@ def test_other_stages_are_not_held_up_but_trainers_share_one_lock(project: Path)
     code, _, err = ended(project, "pass", name="train_policy")
     other.kill()
     other.communicate()
-    assert code == 2 and f"the machine's trainer is held by process {other.pid}" in err
+    assert code == 2 and f"this project's trainer is held by process {other.pid}" in err
 
 
 @pytest.mark.parametrize("ending", ["", "raise DataError('no')", "raise ValueError('bug')"])
