@@ -66,11 +66,14 @@ def run(
     checkpoint: Annotated[Path | None, typer.Option(help="Serve this folder for the run, e.g. models/policy.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Of the policy; the paper's is 0.6.")] = 0.6,
     top_p: Annotated[float, typer.Option(min=0, max=1, help="Of the policy; the paper's is 0.95.")] = 0.95,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer of the policy.")] = 4096,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Longest answer: 4096, or a quarter of a small --checkpoint's context.")
+    ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Tasks side by side.")] = 4,
     timeout_s: Annotated[float, typer.Option(min=1, help="Seconds for one answer.")] = 120.0,
     rehearsal_mode: Annotated[str | None, typer.Option(help="parallel or sequential, to be recorded.")] = None,
     rehearsal_n: Annotated[int | None, typer.Option(min=1, help="Attempts, to be recorded.")] = None,
+    rehearsal_model: Annotated[str | None, typer.Option(help="Who rehearses, to be recorded.")] = None,
     user_url: Annotated[str | None, typer.Option(help="Address of the model that plays the user.")] = None,
     user_model: Annotated[str | None, typer.Option(help="Its name.")] = None,
     user_key_env: Annotated[str | None, typer.Option(help="Name of the variable that holds its key.")] = None,
@@ -92,27 +95,29 @@ def run(
     """Run a benchmark. A run that was stopped goes on when the same command is given again."""
     from envace.benchmarks.harness import find_benchmark
     from envace.benchmarks.install import installed_python
-    from envace.benchmarks.protocol import Agent
+    from envace.benchmarks.protocol import Spec
     from envace.errors import ConfigError
+    from envace.files import sha256_tree
     from envace.processes import unwind_on_signals
-    from flows.benchmark_request import EndpointRequest, checkout_harness, specs
-    from flows.benchmark_runs import run_all, served
+    from flows.benchmark_request import DEFAULT_TOKENS, EndpointRequest, acting, answer_tokens, checkout_harness, specs
+    from flows.benchmark_runs import registered, run_all
+    from flows.benchmark_server import served
 
     benchmark = find_benchmark(name)
     installed_python(benchmark)  # before anything is started
     if checkpoint is not None and base_url is not None:
         raise ConfigError("give --checkpoint or --base-url, not both")
-    unwind_on_signals(_UNWIND_S)  # servers and drivers are ended on the way out
-    serving = served(checkpoint, concurrency, _say) if checkpoint is not None else nullcontext((base_url, model))
-    with serving as (address, known_as):
-        policy = EndpointRequest(address, known_as, key_env, temperature, top_p, max_tokens, concurrency, timeout_s)
-        user = EndpointRequest(user_url, user_model, user_key_env, 0.0, 1.0, max_tokens, concurrency, timeout_s)
-        judge = EndpointRequest(judge_url, judge_model, judge_key_env, 0.0, 1.0, max_tokens, concurrency, timeout_s)
-        acting = Agent(kind=agent.value, mode=rehearsal_mode, n=rehearsal_n)  # type: ignore[arg-type]
-        wanted = specs(
+    actor = acting(agent.value, rehearsal_mode, rehearsal_n, rehearsal_model)
+    tokens, others = answer_tokens(max_tokens, checkpoint, _say), max_tokens or DEFAULT_TOKENS
+    user = EndpointRequest(user_url, user_model, user_key_env, 0.0, 1.0, others, concurrency, timeout_s)
+    judge = EndpointRequest(judge_url, judge_model, judge_key_env, 0.0, 1.0, others, concurrency, timeout_s)
+    known, weights = registered(version, look_up=track), sha256_tree(checkpoint) if checkpoint else None
+
+    def wanted(address: str | None, known_as: str | None) -> list[Spec]:
+        return specs(
             benchmark,
-            acting,
-            policy,
+            actor,
+            EndpointRequest(address, known_as, key_env, temperature, top_p, tokens, concurrency, timeout_s),
             user,
             judge=judge,
             harness=checkout_harness(benchmark, checkout) if checkout else None,
@@ -123,8 +128,15 @@ def run(
             trials=trials,
             seed=seed,
             options=option or (),
+            checkpoint_sha256=weights,
+            model_version=known,
         )
-        complete = run_all(benchmark, wanted, label, version, _say, track=track)
+
+    wanted(*(("http://127.0.0.1/v1", "policy") if checkpoint else (base_url, model)))  # refused before it is served
+    unwind_on_signals(_UNWIND_S)  # servers and drivers are ended on the way out
+    serving = served(checkpoint, concurrency, _say) if checkpoint is not None else nullcontext((base_url, model))
+    with serving as (address, known_as):
+        complete = run_all(benchmark, wanted(address, known_as), label, _say, track=track)
     if not complete:
         raise typer.Exit(1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,21 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from envace.benchmarks.harness import Benchmark
-from envace.benchmarks.protocol import REFERENCE_AGENTS, Agent, Harness, Limits, ModelEndpoint, Sampling, Spec
+from envace.benchmarks.protocol import (
+    REFERENCE_AGENTS,
+    Agent,
+    AgentKind,
+    Harness,
+    Limits,
+    ModelEndpoint,
+    Sampling,
+    Spec,
+)
 from envace.errors import ConfigError
+from envace.files import read_json
+
+DEFAULT_TOKENS = 4096
+"""Of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +85,20 @@ def specs(
     seed: int = 0,
     limits: Limits | None = None,
     options: Sequence[str] = (),
+    checkpoint_sha256: str | None = None,
+    model_version: str | None = None,
 ) -> list[Spec]:
     """One spec a run. Raises ConfigError where the options do not fit together."""
+    given = {
+        "--trials": trials > 1,
+        "--option": bool(options),
+        "--user-url": bool(user.base_url),
+        "--judge-url": bool(judge and judge.base_url),
+    }
+    if ignored := [(name, why) for name, why in benchmark.ignores.items() if given[name]]:
+        raise ConfigError(f"{ignored[0][0]} is of no use to {benchmark.title}: {ignored[0][1]}")
+    if model_version and agent.kind in REFERENCE_AGENTS:
+        raise ConfigError(f"--version: what the agent {agent.kind} does says nothing about a version; leave it out")
     asked = policy.endpoint("policy")
     if agent.kind in REFERENCE_AGENTS:
         asked = None
@@ -98,9 +123,53 @@ def specs(
             seed=seed,
             limits=limits or Limits(),
             options=dict(_option(text) for text in options),
+            checkpoint_sha256=checkpoint_sha256 if asked else None,
+            model_version=model_version,
         )
         for number in range(runs)
     ]
+
+
+def acting(kind: AgentKind, mode: str | None, n: int | None, rehearses: str | None) -> Agent:
+    """Who acts. Raises ConfigError where what is said about rehearsal is not what its agent needs."""
+    given = {"--rehearsal-mode": mode, "--rehearsal-n": n, "--rehearsal-model": rehearses}
+    if kind != "rehearsal":
+        if said := [name for name, value in given.items() if value is not None]:
+            raise ConfigError(f"{said[0]} goes with --agent rehearsal alone")
+        return Agent(kind=kind)
+    if mode not in ("parallel", "sequential") or n is None:
+        raise ConfigError(
+            "--agent rehearsal needs --rehearsal-mode parallel or sequential, and --rehearsal-n: how its server at "
+            "--base-url rehearses is part of the result"
+        )
+    return Agent(kind=kind, mode=mode, n=n, model=rehearses)  # type: ignore[arg-type]
+
+
+def answer_tokens(asked: int | None, checkpoint: Path | None, say: Callable[[str], None]) -> int:
+    """The longest answer in tokens. Not asked for, it is at most a quarter of what fits a checkpoint's context.
+
+    Raises ConfigError where the asked one leaves a question no room, or config.json does not say what fits.
+    """
+    if checkpoint is None:
+        return asked or DEFAULT_TOKENS
+    try:
+        context = int(read_json(checkpoint / "config.json")["max_position_embeddings"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ConfigError(
+            f"--checkpoint {checkpoint}: its config.json with max_position_embeddings cannot be read; give a Hugging "
+            "Face model folder, for example models/policy"
+        ) from None
+    if asked is None:
+        most = min(DEFAULT_TOKENS, max(1, context // 4))
+        if most < DEFAULT_TOKENS:
+            say(f"--max-tokens {most}: a quarter of the {context} tokens that fit {checkpoint}")
+        return most
+    if asked >= context:
+        raise ConfigError(
+            f"--max-tokens {asked} leaves no room for a question: {checkpoint} takes {context} tokens in all; give "
+            f"fewer, or leave the option out ({min(DEFAULT_TOKENS, max(1, context // 4))} then)"
+        )
+    return asked
 
 
 def checkout_harness(benchmark: Benchmark, folder: Path) -> Harness:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +10,10 @@ import typer
 Version = Annotated[str, typer.Argument(help="A version's number or alias, or NAME/VERSION.")]
 
 
-def evaluate(version: Version = "champion") -> None:
+def evaluate(
+    version: Version = "champion",
+    benchmark: Annotated[str | None, typer.Option(help="Run this public benchmark whole on it too, e.g. bfcl.")] = None,
+) -> None:
     """Evaluate a registered version on the held-out tasks of params.yaml; the figures are recorded with it."""
     from flows.foreground import prepared
     from flows.progress import say
@@ -19,8 +23,12 @@ def evaluate(version: Version = "champion") -> None:
 
         return evaluate
 
+    if benchmark is not None:
+        from flows.benchmark_whole import require_benchmark
+
+        require_benchmark(benchmark, Path.cwd())  # told before a server for the flow is started
     model, number = _parts(version)
-    done = prepared(load)(number, model, in_place=True)
+    done = prepared(load)(number, model, in_place=True, benchmark=benchmark)
     say("")
     for row in done["rows"]:
         tools = "tools run by code" if row["tools"] == "true" else "rehearsed"
@@ -29,7 +37,11 @@ def evaluate(version: Version = "champion") -> None:
 
 
 def promote(version: Version = "challenger") -> None:
-    """Make a registered version champion, if the gate lets it. Exit code 1 where it does not."""
+    """Make a registered version champion, if the gate lets it.
+
+    Exit code 1 where it does not, 2 where the version is not known.
+    """
+    from flows.data_commands import told_errors
     from flows.foreground import prepared
     from flows.progress import say
 
@@ -39,7 +51,8 @@ def promote(version: Version = "challenger") -> None:
         return promote
 
     model, number = _parts(version)
-    reason = prepared(load)(number, model)
+    with told_errors():
+        reason = prepared(load)(number, model)
     say(f"refused: {reason}" if reason else f"{version} is champion")
     raise typer.Exit(1 if reason else 0)
 

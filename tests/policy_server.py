@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Answer = Callable[[dict[str, Any]], "dict[str, Any] | bytes | int"]
+Answer = Callable[[dict[str, Any]], "dict[str, Any] | bytes | int | tuple[int, bytes]"]
 
 
 def says(text: str | None = None, *calls: tuple[str, str], finish_reason: str | None = None) -> dict[str, Any]:
@@ -25,13 +25,15 @@ def says(text: str | None = None, *calls: tuple[str, str], finish_reason: str | 
 
 @contextmanager
 def policy_server(answer: Answer) -> Iterator[str]:
-    """Serve for the length of the block; gives the base URL. Bytes are sent as they are, a number is a status."""
+    """Serve for the length of the block; gives the base URL. Bytes are sent as they are; a number is a status."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             said = answer(body)
-            status, content = (said, b"{}") if isinstance(said, int) else (200, said)
+            status, content = (
+                (said, b"{}") if isinstance(said, int) else said if isinstance(said, tuple) else (200, said)
+            )
             content = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
             self.send_header("content-length", str(len(content)))

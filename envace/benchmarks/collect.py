@@ -30,7 +30,8 @@ class Run:
         agent = self.provenance.spec.agent
         if agent.kind in REFERENCE_AGENTS:
             return agent.kind
-        how = "" if agent.kind == "plain" else f", {agent.mode} rehearsal N = {agent.n}"
+        by = f" by {agent.model}" if agent.model else ""
+        how = "" if agent.kind == "plain" else f", {agent.mode} rehearsal N = {agent.n}{by}"
         return f"{self.provenance.policy_name or self._model}{how}"
 
     @property
@@ -41,7 +42,19 @@ class Run:
     @property
     def fills_cells(self) -> bool:
         """Whether its figures may stand in a published table's cells."""
-        return not self.metrics.subset and self.metrics.aborted is None
+        return not self.metrics.subset and self.metrics.aborted is None and not self.stand_in
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether a script stood in for the simulated user: reference agents are rows of their own all the same."""
+        spec = self.provenance.spec
+        scripted = find_benchmark(self.metrics.benchmark).has_user and spec.user is None
+        return scripted and spec.agent.kind not in REFERENCE_AGENTS
+
+    @property
+    def policy(self) -> tuple[str, ...]:
+        """Its name, and the weights and the version where they are known: a name alone may be that of many."""
+        return self.who, self.provenance.spec.checkpoint_sha256 or "", self.provenance.model_version or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +109,19 @@ def read_runs(root: Path) -> list[Run]:
 
 
 def lines(runs: Iterable[Run]) -> list[Line]:
-    """Rows: reference agents first, then policies by name; groups of several digests stand in rows of their own."""
-    by_who: dict[str, dict[str, dict[str, list[Run]]]] = {}
+    """Rows: reference agents first, then policies by name. Policies of one name are told apart by their weights, and
+    groups of several digests stand in rows of their own.
+    """
+    by_policy: dict[tuple[str, ...], dict[str, dict[str, list[Run]]]] = {}
     for run in runs:
-        groups = by_who.setdefault(run.who, {}).setdefault(run.metrics.benchmark, {})
+        groups = by_policy.setdefault(run.policy, {}).setdefault(run.metrics.benchmark, {})
         groups.setdefault(run.provenance.digest, []).append(run)
     found = []
     order = {name: place for place, name in enumerate(REFERENCE_AGENTS)}
-    for who in sorted(by_who, key=lambda name: (order.get(name, len(order)), name)):
+    for policy in sorted(by_policy, key=lambda key: (order.get(key[0], len(order)), key)):
         stacks = [
             [Group(name, tuple(of_digest)) for of_digest in by_digest.values()]
-            for name, by_digest in by_who[who].items()
+            for name, by_digest in by_policy[policy].items()
         ]
-        found += [Line(who, tuple(g for g in groups if g is not None)) for groups in zip_longest(*stacks)]
+        found += [Line(policy[0], tuple(g for g in groups if g is not None)) for groups in zip_longest(*stacks)]
     return found

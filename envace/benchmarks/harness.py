@@ -29,6 +29,8 @@ class Benchmark:
     columns: metric of the paper's data file → key of what `measure` gives, for every cell this benchmark can fill.
     needs: category → what it needs that a plain installation does not have.
     passes: environment variables that the harness may see (keys of services); environment: what is set for it.
+    ignores: options of `envace benchmark run` that its driver has no use for, each with what to do instead; refused.
+    has_user: whether a simulated user takes part, for whom a script stands in where no model does.
     checkout: version and commit of the sources that its driver can run instead, from a folder that the spec names.
     """
 
@@ -45,6 +47,8 @@ class Benchmark:
     environment: Mapping[str, str] = field(default_factory=dict)
     kind: Literal["pypi", "checkout"] = "pypi"
     checkout: tuple[str, str] | None = None
+    ignores: Mapping[str, str] = field(default_factory=dict)
+    has_user: bool = False
 
     @property
     def folder(self) -> Path:

@@ -7,6 +7,7 @@ from typing import Any
 
 from envace.benchmarks.protocol import ModelEndpoint
 from envace.endpoints.client import ChatClient
+from envace.endpoints.overflow import outgrown
 from envace.errors import BenchmarkError, EndpointError
 
 _TOOL = {
@@ -25,7 +26,8 @@ _MESSAGES = [{"role": "user", "content": "What is the weather in Paris? Use the 
 
 
 def preflight(role: str, endpoint: ModelEndpoint) -> dict[str, Any]:
-    """Ask once with a tool. Returns what came, for the provenance: a call, or why that is worth knowing.
+    """Ask once with a tool, with the run's own `max_tokens`, so that one that can never fit is told before the run.
+    Returns what came, for the provenance: a call, or why that is worth knowing.
 
     A weak policy may well answer in words, which is recorded and no error. Raises BenchmarkError where nothing that is
     a chat completion comes back.
@@ -33,6 +35,12 @@ def preflight(role: str, endpoint: ModelEndpoint) -> dict[str, Any]:
     try:
         return asyncio.run(_ask(endpoint))
     except EndpointError as error:
+        if outgrown(str(error)):
+            raise BenchmarkError(
+                f"pre-flight of the {role} endpoint, nothing was run: answers of {endpoint.sampling.max_tokens} tokens "
+                f"leave no room for a question in the model's context; give a smaller --max-tokens, or serve the model "
+                f"with a longer context\n({error})"
+            ) from None
         raise BenchmarkError(
             f"pre-flight of the {role} endpoint failed, nothing was run: {error}\n"
             f"is the server up, and is its model called {endpoint.model}?"
@@ -45,7 +53,7 @@ async def _ask(endpoint: ModelEndpoint) -> dict[str, Any]:
         reply = await client.chat(
             _MESSAGES,
             tools=[_TOOL],
-            max_tokens=min(endpoint.sampling.max_tokens, 512),
+            max_tokens=endpoint.sampling.max_tokens,
             temperature=endpoint.sampling.temperature,
             top_p=endpoint.sampling.top_p,
         )

@@ -68,11 +68,14 @@ class ModelEndpoint(EndpointParams):
 
 
 class Agent(Record):
-    """Who acts. Rehearsal: `mode` and `n` of test-time scaling, whose server stands at the policy's address."""
+    """Who acts. Rehearsal: `mode` and `n` of test-time scaling, whose server stands at the policy's address, and the
+    `model` that rehearses, if it is said.
+    """
 
     kind: AgentKind
     mode: Literal["parallel", "sequential"] | None = None
     n: Count | None = None
+    model: str | None = None
     rehearsal: EndpointParams | None = None
 
 
@@ -92,6 +95,8 @@ class Spec(Record):
 
     `trials`: how often each task is run; rows are numbered `run` … `run + trials - 1`.
     `options`: settings of one harness alone, documented by it and part of the digest.
+    `checkpoint_sha256`, `model_version`: which policy it is, by the content of its folder (`sha256_tree`) and by its
+    NAME/VERSION in the registry, where they are known.
     """
 
     format: Literal[1] = FORMAT
@@ -108,6 +113,8 @@ class Spec(Record):
     seed: int = 0
     limits: Limits = Limits()
     options: dict[str, Any] = {}
+    checkpoint_sha256: str | None = None
+    model_version: str | None = None
 
     @model_validator(mode="after")
     def _policy_is_there(self) -> Spec:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from envace.benchmarks.harness import Benchmark
+from envace.benchmarks.identity import digest, require_same
 from envace.benchmarks.install import installed_python
 from envace.benchmarks.metrics import metrics
 from envace.benchmarks.preflight import preflight
@@ -30,25 +30,13 @@ from envace.benchmarks.protocol import (
 )
 from envace.benchmarks.shared_format import RESULTS_FILE, shared_results
 from envace.errors import BenchmarkError
-from envace.files import canonical_json, read_json, sha256_text, write_json
+from envace.files import read_json, write_json
 from envace.locks import held
 from envace.progress import progress
 from envace.tracking.code_state import git_commit, uncommitted_code
 
 RUNS = Path("results/benchmarks")
 Say = Callable[[str], None]
-_SAFE = re.compile(r"[^A-Za-z0-9._-]")
-
-
-def run_id(spec: Spec, label: str) -> str:
-    """A folder name: the same for the same spec, so that the same command goes on with a run that was stopped.
-
-    Where the models are served does not matter: the same policy may stand at another port when the run goes on.
-    """
-    where = {"base_url", "allowed_hosts", "api_key_env", "concurrency"}
-    left_out = {"policy": where, "user": where, "judge": where, "agent": {"rehearsal"}}
-    told = spec.model_dump(mode="json", exclude=left_out)
-    return f"{_SAFE.sub('_', label)}-{sha256_text(canonical_json(told))[:10]}-run{spec.run}"
 
 
 def run_benchmark(
@@ -59,22 +47,27 @@ def run_benchmark(
     *,
     root: Path = Path(),
     policy_name: str | None = None,
-    model_version: str | None = None,
     check_endpoints: bool = True,
 ) -> Metrics:
     """Run what `spec` says in `folder`, going on with what is there, and write metrics.json and provenance.json.
 
-    Raises BenchmarkError where the harness is not installed, an endpoint does not answer, or the driver breaks. A run
-    that was stopped by infrastructure failures has metrics too, which say so in `aborted`.
+    A finished run is left as it is, but for tasks that the infrastructure failed: they are tried again.
+
+    Raises BenchmarkError where the harness is not installed, the folder holds another run, an endpoint does not answer,
+    or the driver breaks. A run that was stopped by infrastructure failures has metrics too, which say so in `aborted`.
     """
     python = installed_python(benchmark, root)
     folder.mkdir(parents=True, exist_ok=True)
     with held("run", what=f"the run in {folder}", folder=folder):
+        require_same(spec, folder)
         if (folder / METRICS).is_file():
             done = Metrics.model_validate(read_json(folder / METRICS))
-            if done.aborted is None:
+            failed = sum(count.infra_failure for count in done.counts.values())
+            if done.aborted is None and not failed:
                 say(f"{folder} is complete already")
                 return done
+            if done.aborted is None:
+                say(f"{folder} is complete but for {failed} infrastructure failures, which are tried again")
         checked = _preflight(spec, say) if check_endpoints else None
         write_json(folder / SPEC, spec.model_dump(mode="json"))
         (folder / DRIVER_REPORT).unlink(missing_ok=True)  # that of an earlier start
@@ -88,7 +81,7 @@ def run_benchmark(
                 f"the driver of {benchmark.title} ended with {code}; its log is {folder / LOG}:\n"
                 f"{last_lines(folder / LOG)}"
             )
-        return _conclude(benchmark, spec, folder, root, checked, policy_name, model_version)
+        return _conclude(benchmark, spec, folder, root, checked, policy_name)
 
 
 def read_rows(folder: Path) -> list[Row]:
@@ -104,26 +97,6 @@ def read_rows(folder: Path) -> list[Row]:
             raise BenchmarkError(f"{path}:{number}: no row of the protocol: {error.errors()[0]['msg']}") from None
         found[row.run, row.task_id] = row
     return list(found.values())
-
-
-def digest(spec: Spec, report: DriverReport) -> str:
-    """Hex SHA-256 of what decides the figures besides the policy: harness, data, tasks, agent, sampling, models."""
-    harness = spec.harness.model_dump(mode="json", exclude={"checkout"})
-    return sha256_text(
-        canonical_json(
-            {
-                "benchmark": spec.benchmark,
-                "harness": harness,
-                "data": report.data_sha256,
-                "tasks": {"categories": spec.categories, "ids": spec.ids, "trials": spec.trials},
-                "agent": spec.agent.model_dump(mode="json", exclude={"rehearsal"}),
-                "sampling": spec.policy.sampling.model_dump(mode="json") if spec.policy else None,
-                "models": report.models,
-                "limits": spec.limits.model_dump(mode="json", exclude={"infra_failures"}),
-                "options": spec.options,
-            }
-        )
-    )
 
 
 def _preflight(spec: Spec, say: Say) -> dict[str, Any]:
@@ -143,7 +116,6 @@ def _conclude(
     root: Path,
     checked: dict[str, Any] | None,
     policy_name: str | None,
-    model_version: str | None,
 ) -> Metrics:
     try:
         report = DriverReport.model_validate(read_json(folder / DRIVER_REPORT))
@@ -160,7 +132,7 @@ def _conclude(
         preflight=checked,
         subset=found.subset,
         policy_name=policy_name,
-        model_version=model_version,
+        model_version=spec.model_version,
     )
     write_json(folder / PROVENANCE, record.model_dump(mode="json"))
     write_json(folder / RESULTS_FILE, shared_results(benchmark, record, rows))

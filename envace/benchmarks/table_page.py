@@ -25,7 +25,7 @@ def markdown(table: Table) -> str:
     lines += ["", _LEGEND, ""]
     lines += [f"[{number}] {note}  " for number, note in enumerate(table.notes, 1)]
     if table.subsets:
-        lines += ["", "## Subsets: not comparable with any published figure", ""]
+        lines += ["", "## Subsets and stand-ins: not comparable with any published figure", ""]
         lines += [f"- {line}" for line in table.subsets]
     return "\n".join([*lines, ""])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from envace.benchmarks.collect import Cell, Group, Line, Run
@@ -62,7 +63,8 @@ def settings(group: Group) -> str:
     record = group.runs[0].provenance
     spec, report = record.spec, record.driver
     harness = f"{spec.harness.name} {spec.harness.version}"
-    parts = [f"{find_benchmark(group.benchmark).title} by {harness}", f"{len(group.runs)} of 4 runs"]
+    parts = [f"{find_benchmark(group.benchmark).title} by {harness}", _runs(group)]
+    parts += _weights(group.runs[0])
     if spec.policy is not None:
         sampling = spec.policy.sampling
         parts.append(f"T = {sampling.temperature:g}, top-p {sampling.top_p:g}, {sampling.max_tokens} tokens")
@@ -72,10 +74,37 @@ def settings(group: Group) -> str:
     parts += [f"not run: {_missing(group.runs[0], reason)} ({reason})" for reason in missing]
     failed = [sum(getattr(c, kind) for r in group.runs for c in r.metrics.counts.values()) for kind in _FAILURES]
     parts += [f"{count} {kind.replace('_', ' ')}s" for count, kind in zip(failed, _FAILURES, strict=True) if count]
-    return ", ".join(parts)
+    return ", ".join([*parts, *_pass_hat(group)])
 
 
 _FAILURES = ("model_failure", "infra_failure")
+
+
+def _runs(group: Group) -> str:
+    """How many there are of the paper's four, which are trials where a harness has them."""
+    trials = group.runs[0].provenance.spec.trials
+    if trials == 1:
+        return f"{len(group.runs)} of 4 runs"
+    return f"{len(group.runs)} run{'s' if len(group.runs) > 1 else ''} of {trials} trials a task"
+
+
+def _weights(run: Run) -> list[str]:
+    """Which policy of its name it is, as far as that is known."""
+    version, weights = run.provenance.model_version, run.provenance.spec.checkpoint_sha256
+    return [f"version {version}"] * bool(version) + [f"checkpoint {(weights or '')[:8]}"] * bool(weights)
+
+
+def _pass_hat(group: Group) -> list[str]:
+    """pass^k for each k that there are trials for, by domain and on average: strict, the mean over runs."""
+    found: dict[str, list[str]] = {}
+    for key in group.runs[0].metrics.strict:
+        name, marked, k = key.rpartition("_pass^")
+        values = [run.metrics.strict.get(key) for run in group.runs]
+        if marked and not name.endswith("_plug_in"):
+            numbers = [value for value in values if value is not None]
+            text = f"{fmean(numbers):.1f}" if numbers and len(numbers) == len(values) else NOT_RUN
+            found.setdefault(k, []).append(f"{name} {text}")
+    return [f"pass^{k} (strict) {' / '.join(parts)}" for k, parts in found.items()]
 
 
 def subset_line(run: Run) -> str:
@@ -87,8 +116,10 @@ def subset_line(run: Run) -> str:
             strict, official = run.metrics.strict.get(category), run.metrics.official.get(category)
             parts.append(f"{category} {done} of {count.expected}: {_percent(official)} ({_percent(strict)} strict)")
     why = f" Stopped: {run.metrics.aborted}." if run.metrics.aborted else ""
+    why += " A script played the user." if run.stand_in else ""
     name = find_benchmark(run.metrics.benchmark).title
-    return f"{run.who}, {name}: {'; '.join(parts) or 'nothing was run'}.{why}"
+    who = ", ".join([run.who, *_weights(run), name])
+    return f"{who}: {'; '.join(parts) or 'nothing was run'}.{why}"
 
 
 def as_json(found: Table) -> dict[str, Any]:

@@ -79,5 +79,6 @@ TAU2 = Benchmark(
     measure=measure,
     columns=COLUMNS,
     environment=_ENVIRONMENT,
+    has_user=True,
     checkout=("1.0.1", "fc0055dc4e0a316c3f83133267fbd6faaa770992"),
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import fmean
 
 from envace.benchmarks.protocol import METRICS, PROVENANCE, RESULTS, SPEC, Metrics, Provenance
+from envace.errors import TrackingError
 from envace.files import compact_json, read_json
 from envace.tracking.promotion import find_version, registry_lock
 from envace.tracking.run_content import log_figures, log_parameters
@@ -26,7 +27,7 @@ _TAG, _DIGITS = "benchmark", 16
 def record_benchmark(folder: Path, model: tuple[str, str] | None, root: Path = Path()) -> str:
     """Log the finished run in `folder`; with `model` (name, version or alias) tied to it. Returns the run's id.
 
-    Raises TrackingError where the version is not registered.
+    Raises TrackingError where the version is not registered, or the run was made on another one.
     """
     found = Metrics.model_validate(read_json(folder / METRICS))
     record = Provenance.model_validate(read_json(folder / PROVENANCE))
@@ -40,6 +41,9 @@ def record_benchmark(folder: Path, model: tuple[str, str] | None, root: Path = P
     }
     version = find_version(client, *model) if model else None
     if version is not None:
+        measured, named = record.model_version, f"{version.name}/{version.version}"
+        if measured != named:
+            raise TrackingError(f"{folder} is a run of {measured or 'no registered version'}, not of {named}")
         tags |= {"model_name": version.name, "model_version": str(version.version)}
     experiment = experiment_id(client, EXPERIMENT, root)
     with tracked_run(client, experiment, f"{found.benchmark} {folder.name}", tags) as run_id:

@@ -14,24 +14,30 @@ from functools import partial
 from pathlib import Path
 
 from envace.benchmarks.protocol import ABORTED, DRIVER_REPORT, PROGRESS, RESULTS, SPEC, Spec
+from envace.errors import EnvaceError
 from envace.files import read_json, write_json, write_text
+from harnesses.bfcl.pins import check, package
 from harnesses.own_process import in_own_process
 
 _WITHOUT_ENDPOINT_THREADS = 1
 
 
 def main(folders: list[Path]) -> int:
-    """Run them one after another. Returns the worst exit code."""
+    """Run them one after another. Returns the worst exit code. Raises BenchmarkError where the harness is not the one
+    that its version names.
+    """
+    versions = {Spec.model_validate(read_json(folder / SPEC)).harness.version for folder in folders}
+    (digests,) = (check(version, package()) for version in versions)
     with tempfile.TemporaryDirectory(prefix="envace-bfcl-") as home:
         os.environ["BFCL_PROJECT_ROOT"] = home  # read when the harness is imported, which makes folders there
         print(f"{PROGRESS}0 0 loading the harness", flush=True)
         from bfcl_eval import _llm_response_generation  # noqa: F401
         from bfcl_eval.eval_checker import eval_runner  # noqa: F401
 
-        return max(in_own_process("bfcl", folder, partial(run, folder, Path(home))) for folder in folders)
+        return max(in_own_process("bfcl", folder, partial(run, folder, Path(home), digests)) for folder in folders)
 
 
-def run(folder: Path, home: Path) -> int:
+def run(folder: Path, home: Path, digests: dict[str, str]) -> int:
     """One run: generate what is missing, score all of it, write rows and report."""
     from harnesses.bfcl.generation import drop_not_run, generate, keep_finished
     from harnesses.bfcl.handler import Conduct, EnvaceHandler, call_rules, infer_in_child, register
@@ -52,7 +58,7 @@ def run(folder: Path, home: Path) -> int:
         spec.limits, call_rules(), lambda task: print(f"{PROGRESS}{next(done)} {wanted} {task}", flush=True)
     )
     EnvaceHandler.conduct = conduct
-    refused = "web search needs it" if chosen.needs_network else network_can_be_dropped()
+    refused = network_can_be_dropped()
     threads = spec.policy.concurrency if spec.policy else _WITHOUT_ENDPOINT_THREADS
 
     def work(task, channel):  # type: ignore[no-untyped-def]
@@ -79,7 +85,8 @@ def run(folder: Path, home: Path) -> int:
         "memory_mb": spec.limits.memory_mb,
         "step_s": spec.limits.step_s,
     }
-    write_json(folder / DRIVER_REPORT, report(chosen, scores, sandbox, aborted).model_dump(mode="json"))
+    found = report(chosen, scores, sandbox, aborted, digests)
+    write_json(folder / DRIVER_REPORT, found.model_dump(mode="json"))
     return ABORTED if aborted else 0
 
 
@@ -103,4 +110,8 @@ def _agent(spec: Spec, categories: list[str]):  # type: ignore[no-untyped-def]
 
 
 if __name__ == "__main__":
-    sys.exit(main([Path(each).absolute() for each in sys.argv[1:]]))
+    try:
+        sys.exit(main([Path(each).absolute() for each in sys.argv[1:]]))
+    except EnvaceError as problem:
+        print(f"bfcl: {problem}", flush=True)
+        sys.exit(1)

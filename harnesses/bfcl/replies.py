@@ -12,9 +12,10 @@ from typing import Any
 
 from harnesses.bfcl.calls import UnsafeCallError, arguments_of
 
-_MARKUP = re.compile(
-    r"</?tool_call>|<\|?tool[_▁]calls?|\[TOOL_CALLS\]|<function[=s]|<\|python_tag\|>|<TOOLCALL>|^\s*[\[{`]", re.I
-)
+_MARKUP = re.compile(r"</?tool_call>|<\|?tool[_▁]calls?|\[TOOL_CALLS\]|<function[=s]|<\|python_tag\|>|<TOOLCALL>", re.I)
+_DATA = re.compile(r"^\s*[\[{`]")
+_CALL_AS_DATA = re.compile(r"""["'](name|function)["']\s*:.*["'](arguments|parameters)["']\s*:""", re.S)
+_WANTS_DATA = ("memory_", "web_search_")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\ufffe\uffff\ud800-\udfff]")
 _LEAST_LETTERS = 0.4
 
@@ -72,8 +73,15 @@ def too_long(reply: Reply, limit: int) -> str | None:
     return None
 
 
-def failure_of(reply: Reply) -> str | None:
-    """What is wrong with a reply as such, or None."""
+def wants_data(task: str) -> bool:
+    """Whether the harness demands the answer of this task as {'answer': …, 'context': …}, as it does where tools are
+    to find something out (`ADDITIONAL_SYSTEM_PROMPT_FOR_AGENTIC_RESPONSE_FORMAT`).
+    """
+    return task.startswith(_WANTS_DATA)
+
+
+def failure_of(reply: Reply, *, free_form: bool = False) -> str | None:
+    """What is wrong with a reply as such, or None. `free_form`: data or a bare number is a proper answer."""
     for call in reply.calls:
         try:
             arguments_of(call.arguments)
@@ -86,10 +94,11 @@ def failure_of(reply: Reply) -> str | None:
         return "empty reply"
     if reply.finish_reason == "length":
         return "reply cut at max_tokens"
-    if _MARKUP.search(text):
+    if _MARKUP.search(text) or (_CALL_AS_DATA if free_form else _DATA).search(text):
         return "a call or data in the text that is no call of the API"
     if _CONTROL.search(text):
         return "garbage: control or replacement characters"
-    if sum(c.isalpha() or c.isspace() for c in text) < _LEAST_LETTERS * len(text):
-        return "garbage: hardly a letter in it"
+    letters = sum(c.isspace() or (c.isalnum() if free_form else c.isalpha()) for c in text)
+    if letters < _LEAST_LETTERS * len(text):
+        return f"garbage: hardly a letter{' or digit' if free_form else ''} in it"
     return None

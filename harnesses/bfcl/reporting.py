@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bfcl_eval.constants.eval_config import PROMPT_PATH
 from bfcl_eval.utils import is_memory_prereq
 
 from envace.benchmarks.protocol import DriverReport, Row, Tokens
-from envace.files import sha256_file
 from harnesses.bfcl.generation import read_results, scenario_of
 from harnesses.bfcl.handler import NOTE
 from harnesses.bfcl.scoring import Scores
 from harnesses.bfcl.tasks import Plan
-
-_UNUSED = "unused_datasets"
 
 
 def rows(plan: Plan, results: Path, scores: Scores, run: int) -> Iterator[Row]:
@@ -41,8 +36,10 @@ def rows(plan: Plan, results: Path, scores: Scores, run: int) -> Iterator[Row]:
             )  # fmt: skip
 
 
-def report(plan: Plan, scores: Scores, sandbox: dict[str, Any], aborted: str | None) -> DriverReport:
-    """driver.json."""
+def report(
+    plan: Plan, scores: Scores, sandbox: dict[str, Any], aborted: str | None, digests: dict[str, str]
+) -> DriverReport:
+    """driver.json. `digests`: of the harness's code and data, as pinned."""
     notes = [f"{category}: not run, {reason}" for category, (reason, _) in plan.missing.items()]
     if scores.broken:
         notes.append(f"{len(scores.broken)} results broke the harness's scorer and count as failed")
@@ -50,8 +47,8 @@ def report(plan: Plan, scores: Scores, sandbox: dict[str, Any], aborted: str | N
         notes.append(f"executed tools were not cut off from the network: {sandbox['network']}")
     return DriverReport(
         versions={name: version(name) for name in ("bfcl-eval", "openai", "numpy")}
-        | {"python": platform.python_version()},
-        data_sha256={"bfcl_eval/data": _data_sha256()},
+        | {"python": platform.python_version(), "bfcl-eval code": digests["code"]},
+        data_sha256={"bfcl_eval/data": digests["data"]},
         sandbox=sandbox,
         official=scores.printed,
         notes=notes,
@@ -82,10 +79,3 @@ def _row(run: int, category: str, task: str, note: dict[str, Any] | None, scores
         reason=reason or scores.errors.get(task),
         trajectory=note["trajectory"],
     )
-
-
-def _data_sha256() -> str:
-    """Over names and contents of the data files that are used."""
-    files = sorted(p for p in PROMPT_PATH.rglob("*.json") if _UNUSED not in p.parts)
-    listing = "\n".join(f"{p.relative_to(PROMPT_PATH).as_posix()} {sha256_file(p)}" for p in files)
-    return hashlib.sha256(listing.encode()).hexdigest()

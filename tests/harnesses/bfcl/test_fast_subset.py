@@ -30,11 +30,11 @@ TASKS = [
     ),
 ]
 UNPASSABLE = "simple_java_36"
-FAULTY = [f"irrelevance_{n}" for n in range(8)]
+FAULTY = [f"irrelevance_{n}" for n in range(9)]
 BIG = "x" * (1 << 20)
 
 
-def faulty(index: int) -> dict[str, Any] | bytes | int:
+def faulty(index: int) -> dict[str, Any] | bytes | int | tuple[int, bytes]:
     """What the endpoint answers to each of the irrelevance tasks, where an abstention would be right."""
     answers: list[Any] = [
         says("None of the tools can do that."),
@@ -45,6 +45,7 @@ def faulty(index: int) -> dict[str, Any] | bytes | int:
         says(None, ("determine_body_mass_index", json.dumps({"weight": BIG}))),
         500,
         b"<html>busy</html>",
+        (400, b'{"error": {"message": "This model has a maximum context length of 2048 tokens"}}'),
     ]
     return answers[index]
 
@@ -121,15 +122,15 @@ def test_what_the_lean_installation_lacks_is_not_run(ran: dict[str, Any]) -> Non
 def test_failures_never_pass_strictly_and_stay_in_the_denominator(ran: dict[str, Any]) -> None:
     found: Ran = ran["faulty"]
     status = [found.rows[task].status for task in FAULTY]
-    assert status == ["scored"] + ["model_failure"] * 5 + ["infra_failure"] * 2
-    assert found.metrics.strict["irrelevance"] == pytest.approx(100 / 8)
+    assert status == ["scored"] + ["model_failure"] * 5 + ["infra_failure"] * 2 + ["model_failure"]
+    assert found.metrics.strict["irrelevance"] == pytest.approx(100 / 9, abs=1e-4)
     assert found.metrics.official["irrelevance"] == 100.0  # what the harness makes of it
     assert all(found.rows[task].reason for task in FAULTY[1:])
 
 
 def test_a_dead_endpoint_stops_the_run_and_says_so(ran: dict[str, Any]) -> None:
     found: Ran = ran["dead"]
-    assert [found.rows[task].status for task in FAULTY] == ["infra_failure"] * 3 + ["not_run"] * 5
+    assert [found.rows[task].status for task in FAULTY] == ["infra_failure"] * 3 + ["not_run"] * 6
     assert found.metrics.strict["irrelevance"] == 0.0
     assert found.metrics.aborted is not None and "127.0.0.1" in found.metrics.aborted
     assert "exit code 3" in ran["said"]
@@ -151,7 +152,7 @@ def test_a_hostile_policy_runs_nothing_and_stalls_nothing(ran: dict[str, Any]) -
 def test_a_stopped_run_goes_on_with_what_is_not_finished(ran: dict[str, Any]) -> None:
     found: Ran = ran["again"]
     assert {row.status for row in found.rows.values()} == {"scored"} and found.metrics.aborted is None
-    assert ran["asked"] == 1 + 3 + 7  # one finished, three failed and the run stopped; the other seven when it went on
+    assert ran["asked"] == 1 + 3 + 8  # one finished, three failed and the run stopped; the other eight when it went on
 
 
 def test_where_the_sandbox_has_a_network_it_is_said(ran: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from envace.benchmarks.protocol import DRIVER_REPORT, SPEC, Agent, DriverReport,
 from envace.benchmarks.run import read_rows
 from envace.benchmarks.tau2 import TAU2
 from envace.files import read_json, write_json
+from flows.benchmark_request import checkout_harness
 
 ROOT = Path(__file__).resolve().parents[3]
+CHECKOUT = "ENVACE_TAU2_CHECKOUT"
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,17 @@ def needs_harness() -> None:
         pytest.skip("τ²-bench is not installed (envace benchmark install tau2)")
 
 
-def spec(agent: str, **fields: Any) -> Spec:
-    """A spec of the installed version."""
-    harness = Harness(name=TAU2.package, kind="pypi", version=TAU2.version)
+def checkout_or_skip() -> Harness:
+    """The sources of v1.0.1 in the folder that `CHECKOUT` names; skips, by name, without it."""
+    needs_harness()
+    if not (folder := os.environ.get(CHECKOUT)):
+        pytest.skip(f"{CHECKOUT} does not name a checkout of tau2-bench v1.0.1")
+    return checkout_harness(TAU2, Path(folder))
+
+
+def spec(agent: str, harness: Harness | None = None, **fields: Any) -> Spec:
+    """A spec of the installed version, or of `harness`."""
+    harness = harness or Harness(name=TAU2.package, kind="pypi", version=TAU2.version)
     return Spec(benchmark="tau2", harness=harness, agent=Agent.model_validate({"kind": agent}), **fields)
 
 

@@ -24,16 +24,17 @@ if spec.options.get("hang"):
     (folder / "pid").write_text(str(os.getpid())); time.sleep(3600)
 if spec.options.get("break"):
     sys.exit("it broke")
-fails = spec.options.get("abort") and len((folder / "starts").read_text()) == 1
+first = len((folder / "starts").read_text()) == 1
+fails, aborts = first and (spec.options.get("abort") or spec.options.get("flaky")), first and spec.options.get("abort")
 rows = [Row(run=spec.run, task_id=f"irrelevance_{n}", category="irrelevance", score=float(n), status="scored",
             official_counted=True) for n in range(2)]
 if fails:
     rows[1] = Row(run=spec.run, task_id="irrelevance_1", category="irrelevance", score=1.0, status="infra_failure",
                   official_counted=True)
 (folder / "results.jsonl").write_text("".join(row.model_dump_json() + chr(10) for row in rows))
-report = DriverReport(versions={"fake": "1"}, data_sha256={"data": "0" * 64}, aborted="too many" if fails else None)
+report = DriverReport(versions={"fake": "1"}, data_sha256={"data": "0" * 64}, aborted="too many" if aborts else None)
 (folder / "driver.json").write_text(report.model_dump_json())
-sys.exit(ABORTED if fails else 0)
+sys.exit(ABORTED if aborts else 0)
 '''
 
 
@@ -63,6 +64,7 @@ def fake_benchmark(root: Path) -> Benchmark:
         measure=measure,
         columns={"bfcl_irrelevance": "irrelevance"},
         passes=("SOME_KEY",),
+        ignores={"--judge-url": "no model judges"},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harnesses.bfcl.replies import Call, Reply, failure_of, too_long
+from harnesses.bfcl.replies import Call, Reply, failure_of, too_long, wants_data
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,24 @@ def test_failures(reply: Reply, word: str) -> None:
 )
 def test_proper_replies(reply: Reply) -> None:
     assert failure_of(reply) is None
+
+
+ANSWER = "{'answer': '42', 'context': 'I looked it up.'}"
+
+
+@pytest.mark.parametrize("text", [ANSWER, f"```json\n{ANSWER}\n```", "42", "3.14 %", "-1", "[1, 2]"])
+def test_an_answer_in_the_demanded_form_is_none(text: str) -> None:
+    assert wants_data("memory_kv_0-customer-0") and wants_data("web_search_base_0")
+    assert failure_of(Reply(text), free_form=True) is None
+    assert not wants_data("multi_turn_base_0") and failure_of(Reply(text)) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "<tool_call>{", '{"name": "core_memory_add", "arguments": {}}', "\ufffd\ufffd", "#$%& ;;;; }}", "\x00 42"],
+)
+def test_where_data_is_demanded_garbage_and_calls_as_text_are_failures_still(text: str) -> None:
+    assert failure_of(Reply(text), free_form=True) is not None
 
 
 def test_bounds_on_length() -> None:

