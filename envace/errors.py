@@ -25,6 +25,13 @@ class EngineError(EnvaceError):
     """An inference engine failed or answered something impossible."""
 
 
+class NotFiniteError(EngineError):
+    """An inference engine gave a number that is not finite: its weights or its arithmetic are broken.
+
+    Inference treats it as any failure of an engine; a training ends with it.
+    """
+
+
 class EndpointError(EngineError):
     """A model server could not be asked, or did not answer properly within the time allowed.
 

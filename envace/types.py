@@ -281,6 +281,7 @@ class Rollout:
     reward: float | None = None
     success: bool = False
     error: str = ""
+    not_finite: bool = False  # it ended because the engine gave a number that is not finite
 
     def count(self, role: Role) -> int:
         """Number of outputs of one role."""

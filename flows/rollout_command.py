@@ -20,7 +20,10 @@ def _rollout() -> None:
 @rollout_app.command()
 def show(
     file: Annotated[
-        Path | None, typer.Argument(help="A rollouts.parquet; else that of training, else that of evaluation.")
+        Path | None,
+        typer.Argument(
+            help="A rollouts.parquet; else that of training (unfinished: its records), else that of evaluation."
+        ),
     ] = None,
     task: Annotated[str | None, typer.Option(help="Only this task; the beginning of its id is enough.")] = None,
     step: Annotated[int | None, typer.Option(help="Only this training step; else the last one there is.")] = None,
@@ -34,24 +37,28 @@ def show(
     """
     with told_errors():
         from envace.report.recorded import Choice, choose, params_of_project, recorded_rows, rollouts_file
+        from envace.report.unfinished import told
 
         path = file or rollouts_file(Path(), policy)
-        groups = choose(recorded_rows(path), Choice(task, step, phase, policy), path)
+        rows = recorded_rows(path)
+        groups = choose(rows, Choice(task, step, phase, policy), path)
         advantage = params_of_project(Path())
     from envace.algo.recorded import group_figures
     from envace.report.terminal import print_group, print_rollout, terminal
 
     console, left = terminal(), limit
-    for rows in groups:
+    if path.is_dir():
+        console.print(told(path, rows))
+    for members in groups:
         if left <= 0:
             break
-        figures = group_figures(rows, **advantage) if rows[0].get("phase") == "train" else None
-        for index, row in enumerate(rows[:left]):
+        figures = group_figures(members, **advantage) if members[0].get("phase") == "train" else None
+        for index, row in enumerate(members[:left]):
             print_rollout(console, row, figures=figures[index] if figures else None)
             console.print()
-        if figures and len(rows) > 1:
-            print_group(console, rows, figures)
-        left -= len(rows)
+        if figures and len(members) > 1:
+            print_group(console, members, figures)
+        left -= len(members)
     total = sum(map(len, groups))
     if total > limit:
         console.print(f"{total - limit} more of {path} fit; --limit shows more, --task and --step choose")

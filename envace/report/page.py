@@ -53,7 +53,7 @@ def write_report(inputs: Inputs, title: str, folder: Path) -> None:
 def _drawn(learned: Curves, well: Health, rows: list[Row]) -> dict[str, bytes]:
     """All pictures by name; none of what did not occur."""
     drawn = {
-        "learning_curve": pictures.learning_curve(learned),
+        "learning_curve": pictures.learning_curve(learned, rows),
         "before_and_after": pictures.before_and_after(rows) if rows else None,
         "stop_reasons": pictures.stop_reasons(learned),
         "outputs_by_role": pictures.outputs_by_role(learned),

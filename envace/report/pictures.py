@@ -26,6 +26,10 @@ from envace.report.health import Health
 from envace.report.tables import POLICIES
 
 _POLICY_COLOURS = {"base": GREY, "trained": BLUE, "clean": GREEN, "control": ORANGE}
+_REFERENCES = {  # colours other than those of the two validation curves
+    "clean": (PURPLE, "ceiling: clean references (held-out)"),
+    "control": (ORANGE, "control: more supervised steps (held-out)"),
+}
 _VERDICT_COLOURS = {"pass": GREEN, "fail": RED, "unknown": GREY}
 TIME_PARTS = {"generation": BLUE, "judging": PURPLE, "update": ORANGE, "sync": GREEN, "checkpoint": SKY}
 TIME_PARTS |= {"waiting": GREY}
@@ -37,9 +41,13 @@ _PANELS = {
 }
 
 
-def learning_curve(curves: Curves) -> bytes:
-    """Left: reward of the training rollouts and of each role's outputs. Right: the validations. Standard errors."""
-    drawn, (train, validation) = figure(columns=2, height=3.9, sharey=True)
+def learning_curve(curves: Curves, rows: Sequence[Row] = ()) -> bytes:
+    """Left: reward of the training rollouts and of each role's outputs. Right: the validations. Standard errors.
+
+    Beside the validations, where `rows` have them, the held-out rewards of ceiling and control with the tools run by
+    code, as horizontal lines.
+    """
+    drawn, (train, validation) = figure(columns=2, height=4.3, sharey=True)
     steps = [p.step for p in curves.reward]
     low, high = [p.mean - p.error for p in curves.reward], [p.mean + p.error for p in curves.reward]
     train.fill_between(steps, low, high, color=BLUE, alpha=0.15, linewidth=0)
@@ -52,12 +60,21 @@ def learning_curve(curves: Curves) -> bytes:
     by_step(train, "mean reward")
     _with_bars(validation, curves.validation_reward, BLUE, "o", "reward")
     _with_bars(validation, curves.validation_success, GREEN, "s", "success")
+    for policy, level in reference_levels(rows).items():
+        colour, label = _REFERENCES[policy]
+        validation.axhline(level, color=colour, linestyle="--", linewidth=1.4, label=label)
     validation.set_title("validation, tools run by code")
     by_step(validation, "")
-    for axes in (train, validation):
+    for axes, columns in ((train, 3), (validation, 2)):
         if axes.get_legend_handles_labels()[1]:
-            axes.legend(loc="lower right", ncols=3, columnspacing=1.0, handlelength=1.4, fontsize=9)
+            place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17)}
+            axes.legend(ncols=columns, columnspacing=1.0, handlelength=1.8, fontsize=9, **place)
     return png(drawn)
+
+
+def reference_levels(rows: Sequence[Row]) -> dict[str, float]:
+    """The rewards of those of ceiling and control that were evaluated."""
+    return {row.policy: row.reward for row in rows if row.policy in _REFERENCES and row.reward is not None}
 
 
 def stop_reasons(curves: Curves) -> bytes:

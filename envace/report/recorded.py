@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from envace.errors import DataError
+from envace.report.unfinished import RECORDS, newest_records, read_records
 
 Row = dict[str, Any]
 
@@ -32,30 +33,39 @@ class Choice:
 def rollouts_file(root: Path, policy: str | None = None) -> Path:
     """The rollouts of the project: of training where they are there, else of evaluation, which alone names policies.
 
-    Raises DataError where there are none.
+    Of a training that is unfinished it is the folder of its newest records. Raises DataError where there are none.
     """
-    stages_there = ["evaluate_policy"] if policy else list(FILES)
-    for stage in stages_there:
-        if (root / FILES[stage]).is_file():
-            return root / FILES[stage]
-    stages = " and ".join(f"{FILES[stage]} (stage {stage})" for stage in stages_there)
-    raise DataError(f"no rollouts here: there is no {stages}; run `envace run`, or name a file")
+    training, evaluation = (root / FILES[stage] for stage in ("train_policy", "evaluate_policy"))
+    if not policy and training.is_file():
+        return training
+    if not policy and (records := newest_records(root)):
+        return records
+    if evaluation.is_file():
+        return evaluation
+    asked = ["evaluate_policy"] if policy else list(FILES)
+    stages = " and ".join(f"{FILES[stage]} (stage {stage})" for stage in asked)
+    beside = "" if policy else f", nor any {RECORDS}"
+    raise DataError(f"no rollouts here: there is no {stages}{beside}; run `envace run`, or name a file")
 
 
 def recorded_rows(path: Path) -> list[Row]:
-    """The rows of a rollouts file. Raises DataError for a file that is missing, foreign or of another version."""
+    """The rows of a rollouts file, or of a folder of an unfinished training's records.
+
+    Raises DataError for a file that is missing, foreign or of another version.
+    """
     import pyarrow as pa
 
     from envace.rollout.records import read_rollouts
 
-    if path.is_dir():
+    of_records = path.is_dir() and any(path.glob("*.rollouts.jsonl"))
+    if path.is_dir() and not of_records:
         raise DataError(f"{path}: this is a folder; name the rollouts.parquet in it")
-    if not path.is_file():
+    if not of_records and not path.is_file():
         stage = next((s for s, known in FILES.items() if path.as_posix().endswith(known.as_posix())), None)
         advice = f"stage {stage} writes it: run `envace run`" if stage else "name a rollouts.parquet of a run"
         raise DataError(f"{path}: no such file; {advice}")
     try:
-        rows = read_rollouts(path)
+        rows = read_records(path) if of_records else read_rollouts(path)
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"{path}: not a table of rollouts ({type(error).__name__}: {reason})") from None

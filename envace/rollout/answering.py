@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from envace.chat.layout import Item
 from envace.chat.parser import parse_response
+from envace.errors import NotFiniteError
 from envace.files import compact_json
 from envace.rollout.asking import Ask
 from envace.rollout.conversation import Conversation, Rehearsed
@@ -52,7 +53,10 @@ class Answering:
         step.calls.extend(calls)
         known = [self._without_rehearsal(call) for call in calls]
         asks = [Ask(turn_index, tuple(calls), i, sees_results=False) for i, k in enumerate(known) if k is None]
-        rehearsals = iter(await self._rehearse_all(asks))
+        found = await self._rehearse_all(asks)
+        if broken := next((r for r in found if isinstance(r, NotFiniteError)), None):
+            raise broken  # whatever the calls before it came to
+        rehearsals = iter(found)
         for call, observation in zip(calls, known, strict=True):
             if observation is not None:
                 self._give(step, observation, observation.content)

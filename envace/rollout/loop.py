@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from envace.chat.layout import ChatLayout
 from envace.engines.protocol import TokenEngine
-from envace.errors import EnvaceError
+from envace.errors import EnvaceError, NotFiniteError
 from envace.rollout.answering import Answering
 from envace.rollout.conversation import Conversation
 from envace.rollout.judging import Scorer, scorer_of
@@ -72,6 +72,7 @@ async def unfold_in(
         raise
     except Exception as error:  # one rollout's failure never ends the run
         reason, fault = StopReason.ENGINE_FAILURE, _words(error)
+        rollout.not_finite = isinstance(error, NotFiniteError)
         if isinstance(error, TimeoutError) and clock.expired():
             fault = f"the rollout took longer than rollout.deadline_s ({deadline:g} s) and was stopped"
     finally:

@@ -11,12 +11,14 @@ from envace.files import atomic_path, compact_json
 from envace.types import Output, Rollout, StepRecord
 
 JUDGE_WORK = "judge_work"
+NOT_FINITE = "not_finite"
 
 
 def rollout_row(rollout: Rollout, **labels: str | int) -> dict[str, Any]:
     """One rollout as a row; `labels` are the table's leading columns (for instance step, phase).
 
-    `judge_work`, where an endpoint was needed, is no column: it holds durations, which no table may.
+    `judge_work`, where an endpoint was needed, is no column: it holds durations, which no table may. Nor is
+    `not_finite`, which is there where it is true: a training ends with such a rollout.
     """
     assert rollout.stop_reason is not None
     turns = [
@@ -51,6 +53,7 @@ def rollout_row(rollout: Rollout, **labels: str | int) -> dict[str, Any]:
         "turns": compact_json(turns),
         "outputs": outputs,
         **_judge_work(rollout),
+        **({NOT_FINITE: True} if rollout.not_finite else {}),
     }
 
 

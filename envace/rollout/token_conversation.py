@@ -9,7 +9,7 @@ from envace.chat.layout import ChatLayout, Item
 from envace.chat.parser import answer_start, parse_act
 from envace.config import SamplingParams
 from envace.engines.protocol import GenerationRequest, TokenEngine
-from envace.errors import EngineError
+from envace.errors import EngineError, NotFiniteError
 from envace.rollout.asking import Ask, note_for
 from envace.rollout.conversation import Acted, Rehearsed
 from envace.rollout.limits import Stop
@@ -92,7 +92,7 @@ class TokenConversation:
         if not sampled.token_ids or len(sampled.token_ids) != len(sampled.log_probs):
             raise EngineError("the engine gave no tokens, or not one log-probability for each")
         if not all(map(math.isfinite, sampled.log_probs)):
-            raise EngineError("the engine gave a log-probability that is no finite number")
+            raise NotFiniteError("the engine gave a log-probability that is no finite number")
         self._computed.add(prompt, sampled.token_ids)
         return Output(
             role=role,

@@ -12,7 +12,7 @@ from envace.tracking.run_content import log_curve
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-RECORDS = ".envace/checkpoints/*/records/*.metrics.json"
+RECORDS = ".envace/checkpoints/[!.]*/records/*.metrics.json"
 """One whole file a step and phase (envace.training.recorder); a training that ends well takes them away."""
 
 

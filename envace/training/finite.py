@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 
 import torch
 
 from envace.errors import TrainingError
+from envace.rollout.records import NOT_FINITE
 
 LOSSES = ("loss", "pg_loss", "kl_loss", "entropy_loss", "grad_norm")
+
+
+def require_finite_rollouts(step: int, phase: str, records: Iterable[str]) -> None:
+    """Raise TrainingError if the rollout server gave a number that is not finite in one of the rollouts.
+
+    `records` are JSON texts of `rollout_row`. Called before anything is updated or recorded.
+    """
+    faulty = [row for text in records if NOT_FINITE in text and (row := json.loads(text)).get(NOT_FINITE) is True]
+    if faulty:
+        raise TrainingError(
+            f"step {step}: {len(faulty)} {phase} rollout(s) were sampled with a log-probability that is not finite "
+            f"(the first is of task {faulty[0]['task_id']}), so the weights are no longer sound; nothing was updated, "
+            "and the last checkpoint is untouched. Lower train_policy.learning_rate, and run again to go on from it"
+        )
 
 
 def require_finite_rows(name: str, step: int, rows: Iterable[torch.Tensor], counts: Iterable[bool]) -> None:

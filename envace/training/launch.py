@@ -17,12 +17,14 @@ from envace.files import sha256_text, sha256_tree
 from envace.rollout.judging import can_score
 from envace.training.bring_home import TrainingOutputs, bring_home
 from envace.training.checkpoints import discard_after, fingerprint, newest_sealed
+from envace.training.cpu_backend import BACKEND_VARIABLE
 from envace.training.dataset import write_dataset
 from envace.training.lengths import Fit, fit_tasks
-from envace.training.other_runs import note_parts, tell_other_runs
+from envace.training.other_runs import note_parts, remove_leftovers, remove_run, tell_other_runs
 from envace.training.overrides import RunPaths, compose, verl_overrides
 from envace.training.preflight import preflight
 from envace.training.progress import TrainingProgress
+from envace.training.ray_dashboard import no_dashboard
 from envace.training.recorder import Recorder
 from envace.training.settings import run_settings, write_settings
 from envace.types import Task
@@ -39,6 +41,10 @@ _ENVIRONMENT = {
     "VERL_USE_EXTERNAL_MODULES": "envace.training.plugins",  # loud, where verl's entry points are silent
 }
 
+# Hides a machine's GPUs from torch in every process, the workers that have Ray's logical GPU included: Ray hands out
+# the listed ids, and -1 is one to Ray and none to CUDA. With an empty list Ray would refuse the logical GPU.
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
+
 # Ray's switch (named for where it is the default) for a cluster of this machine alone: it then lives on 127.0.0.1, and
 # does not find out the machine's own address by way of a public one.
 _ONE_MACHINE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
@@ -51,6 +57,7 @@ def train(params: Params, tasks: Sequence[Task], base_model: Path, state: Path, 
     Raises TrainingError, before anything starts, with all that `preflight` finds; DataError where nothing can be
     trained on; TrainingError where verl fails.
     """
+    remove_leftovers(state)
     preflight(params, tasks, base_model, state)
     fit = fit_tasks(tasks, base_model, params.rollout.max_prompt_tokens, params.rollout.role_prompts)
     _tell(fit)
@@ -79,7 +86,7 @@ def train(params: Params, tasks: Sequence[Task], base_model: Path, state: Path, 
     validated = bool(chosen["validation"])
     more = {"lengths": fit.record()}
     bring_home(params.train_policy, run / "checkpoints", recorder, outputs, validated=validated, more=more)
-    shutil.rmtree(run)
+    remove_run(run)
 
 
 def _tell(fit: Fit) -> None:
@@ -124,9 +131,7 @@ def _prepare(run: Path, params: Params, chosen: dict[str, list[Task]], base_mode
 
 
 def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Recorder, done: int) -> None:
-    os.environ.update(_ENVIRONMENT)
-    if params.train_policy.backend == "cpu":
-        os.environ.update(_ONE_MACHINE)
+    os.environ.update(environment(params.train_policy.backend))
     print("starting verl (about a minute on two cores)", flush=True)
     progress = TrainingProgress(recorder, params.train_policy.steps, done, params.train_policy.validate_every)
     with _verl_talk_to(paths.ray_temp / "driver.log"):
@@ -145,7 +150,7 @@ def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Re
         except (AssertionError, ValueError) as error:
             raise ConfigError(f"verl refuses the configuration: {' '.join(str(error).split())[:400]}") from error
     try:
-        with progress, _verl_talk_to(paths.ray_temp / "driver.log"):
+        with progress, _verl_talk_to(paths.ray_temp / "driver.log"), no_dashboard():
             run_ppo(config, TaskRunnerV1)
     except RayError as error:
         kept = Path(tempfile.mkdtemp(prefix="envace-ray-logs-"))
@@ -156,6 +161,12 @@ def _run_verl(params: Params, paths: RunPaths, resume: Path | None, recorder: Re
         raise TrainingError(f"verl stopped: {cause}\n  its logs are in {kept}; run again to resume") from error
     finally:
         ray.shutdown()
+
+
+def environment(backend: str) -> dict[str, str]:
+    """The variables of a training, set before verl is loaded. Ray's workers have them from this process."""
+    own = _ONE_MACHINE | _NO_GPU if backend == "cpu" else {}
+    return {**_ENVIRONMENT, **own, BACKEND_VARIABLE: backend}
 
 
 @contextmanager

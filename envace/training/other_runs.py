@@ -1,7 +1,8 @@
-"""Unfinished runs of other parameters or inputs: never resumed, so it is said that they are there and what differs."""
+"""The folders of runs: those of other parameters or inputs are named, never resumed; that of a finished one goes."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from envace.files import read_json, write_json
 
 _MADE_OF = "made_of.json"
 _SHOWN = 4
+_REMOVED = ".removed-"
 
 
 def note_parts(run: Path, parts: dict[str, Any]) -> None:
@@ -19,11 +21,23 @@ def note_parts(run: Path, parts: dict[str, Any]) -> None:
 
 def tell_other_runs(state: Path, run: Path, parts: dict[str, Any], say: Any = print) -> None:
     """Say of every other run's folder below `state` how it differs from this one."""
-    for other in sorted(p for p in state.glob("*") if p.is_dir() and p.name != run.name):
+    others = [p for p in state.glob("*") if p.is_dir() and p.name != run.name and not p.name.startswith(_REMOVED)]
+    for other in sorted(others):
         say(
             f"{other} holds a training that was stopped under {_difference(other, parts)}: it is not resumed. To go on "
             "with it, set that back; to free its space, remove the folder"
         )
+
+
+def remove_run(run: Path) -> None:
+    """Remove a run's folder under another name: what a kill leaves of it is nobody's run, neither resumed nor named."""
+    shutil.rmtree(run.rename(run.with_name(_REMOVED + run.name)))
+
+
+def remove_leftovers(state: Path) -> None:
+    """Remove what a killed `remove_run` has left below `state`."""
+    for left in state.glob(f"{_REMOVED}*"):
+        shutil.rmtree(left)
 
 
 def _difference(other: Path, parts: dict[str, Any]) -> str:

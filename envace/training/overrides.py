@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ class RunPaths:
 
 
 def verl_overrides(params: Params, paths: RunPaths, resume_from: Path | None) -> list[str]:
-    """Hydra overrides for `ppo_trainer`. Raises ConfigError where params ask for something verl cannot honour."""
-    _check(params)
+    """Hydra overrides for `ppo_trainer`. Raises ConfigError with all that params ask for and verl cannot honour."""
+    if faults := list(params_faults(params)):
+        raise ConfigError("; ".join(faults))
     return [
         *_common(params, paths, resume_from),
         *(_cpu(params, paths) if params.train_policy.backend == "cpu" else _cuda(params)),
@@ -46,25 +48,24 @@ def compose(overrides: list[str]) -> Any:
         raise ConfigError(f"verl refuses the configuration: {' '.join(str(error).split())[:400]}") from error
 
 
-def _check(params: Params) -> None:
+def params_faults(params: Params) -> Iterator[str]:
+    """What params ask for and verl cannot honour, though each section by itself is right."""
     train, rollout = params.train_policy, params.rollout
     act, rehearse = rollout.act, rollout.rehearse
     if train.method != "grpo" and act.temperature != rehearse.temperature:
-        raise ConfigError(
+        yield (
             "rollout.act.temperature and rollout.rehearse.temperature differ: in training both roles are updated at "
             "one temperature, so set them equal"
         )
     if act.temperature == 0:
-        raise ConfigError("rollout.act.temperature is 0: a group of equal rollouts teaches nothing; set it above 0")
+        yield "rollout.act.temperature is 0: a group of equal rollouts teaches nothing; set it above 0"
     hardware = train.hardware
     if train.backend == "cpu" and hardware.nodes * hardware.gpus_per_node > 1:
-        raise ConfigError(
-            "train_policy.backend is cpu, which is one training process: set hardware.nodes and gpus_per_node to 1"
-        )
+        yield ("train_policy.backend is cpu, which is one training process: set hardware.nodes and gpus_per_node to 1")
     longest, length = longest_sequence(rollout), hardware.max_model_len
     for name, given in (("max_model_len", length), ("tokens_per_gpu", hardware.tokens_per_gpu)):
         if given is not None and given < longest:
-            raise ConfigError(
+            yield (
                 f"train_policy.hardware.{name} is {given}, but a prompt and its output may have {longest} tokens "
                 "(rollout.max_prompt_tokens and the longer of the two output limits): raise it or lower those"
             )
@@ -96,8 +97,7 @@ def _common(params: Params, paths: RunPaths, resume_from: Path | None) -> list[s
         "algorithm.adv_estimator=role_wise_grpo",
         "algorithm.use_kl_in_reward=False",
         "algorithm.norm_adv_by_std_in_grpo=False",
-        # bypass: the rollout's own log-probabilities are the old ones; else the trainer computes them before its update
-        f"algorithm.rollout_correction.bypass_mode={train.old_log_probs == 'rollout'}",
+        *_old_log_probs(train.old_log_probs),
         f"data.train_files={paths.train_data}",
         f"data.val_files={paths.validation_data}",
         f"data.train_batch_size={train.tasks_per_step}",
@@ -134,6 +134,17 @@ def _common(params: Params, paths: RunPaths, resume_from: Path | None) -> list[s
         f"{generate}.agent.agent_loop_config_path={paths.settings}",
         f"{generate}.val_kwargs.n=1",
     ]
+
+
+def _old_log_probs(by: str) -> list[str]:
+    """rollout: the rollout's own (verl's bypass mode). trainer: computed once more before the update.
+
+    Then verl would also compare the two and correct for the difference. Nothing here uses that, and it fails on a step
+    in which no rollout has a reward (ValueError on a mask that is all zero): without the section it is not computed.
+    """
+    if by == "rollout":
+        return ["algorithm.rollout_correction.bypass_mode=True"]
+    return ["algorithm.rollout_correction=null"]
 
 
 def _cpu(params: Params, paths: RunPaths) -> list[str]:

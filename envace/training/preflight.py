@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +16,7 @@ from envace.missing import INSTALL
 from envace.rewards.kind import reward_kind, rubric_of
 from envace.rewards.rule_judge import decide
 from envace.training.model_folder import model_faults, parameter_count
+from envace.training.overrides import params_faults
 from envace.types import Task, TurnRecord, Verdict
 
 VERL = "0.9.1"
@@ -25,12 +27,16 @@ _EXPORTS = 3  # best, last, and the copy of one of them in models/policy
 
 
 def preflight(params: Params, tasks: Sequence[Task], model: Path, state: Path, say: Any = print) -> None:
-    """Check software, model folder, sizes, disk, endpoints and rewards. Raises TrainingError that lists every fault.
+    """Check params, software, GPUs, model folder, sizes, disk, endpoints and rewards.
+
+    Raises TrainingError that lists every fault, those that belong to params.yaml included.
 
     `state` is the folder that will hold the checkpoints. `say` gets what is worth knowing but no fault.
     """
     faults = [
+        *params_faults(params),
         *verl_faults(),
+        *gpu_faults(params.train_policy),
         *model_faults(model, params.rollout),
         *batch_faults(params.train_policy),
         *disk_faults(params.train_policy, model, state),
@@ -52,6 +58,24 @@ def verl_faults() -> Iterator[str]:
     missing = [name for name in _BESIDE_VERL if _version(name) is None]
     if missing:
         yield f"{', '.join(missing)}: not installed, and verl needs it; {INSTALL} installs it"
+
+
+def gpu_faults(train: TrainPolicyParams) -> Iterator[str]:
+    """Whether what backend cuda needs of this machine is there: its share of the GPUs, and vLLM for the rollouts."""
+    if train.backend != "cuda":
+        return
+    found, asked = _gpus(), train.hardware.gpus_per_node
+    if found < asked:
+        yield (
+            f"train_policy.backend is cuda with {asked} GPU(s) a node (hardware.gpus_per_node), and nvidia-smi lists "
+            f"{found or 'none'} on this machine; train where they are, lower hardware.gpus_per_node, or set backend to "
+            "cpu"
+        )
+    if _version("vllm") is None:
+        yield (
+            "vllm is not installed, and train_policy.backend cuda generates rollouts with it; install "
+            "constraints/gpu.txt (docs/operations.md), or set backend to cpu"
+        )
 
 
 def batch_faults(train: TrainPolicyParams) -> Iterator[str]:
@@ -148,6 +172,18 @@ def _is_checklist(params: RewardParams, task: Task) -> bool:
         return reward_kind(params, task) == "checklist"
     except DataError:
         return False  # left out of the training
+
+
+def _gpus() -> int:
+    """GPUs that nvidia-smi lists; 0 where it is not there or fails."""
+    command = shutil.which("nvidia-smi")
+    if command is None:
+        return 0
+    try:
+        listed = subprocess.run([command, "-L"], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    return sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
 
 
 def _version(name: str) -> str | None:

@@ -1,6 +1,7 @@
 """What a training run leaves on disk step by step: metrics and rollouts, each file all-or-nothing.
 
-A killed run loses at most the step it was in; a resumed one overwrites the steps it repeats. Durations are kept apart,
+A killed run loses at most the step it was in; a resumed one overwrites the steps it repeats. Beside the records stands
+metrics.jsonl, all steps so far as JSON lines, written anew with each step. Durations are kept apart,
 since nothing that a later stage reads may differ from run to run; what judges took is moved there from the rollouts.
 """
 
@@ -15,9 +16,11 @@ from envace.files import read_json, write_json, write_text
 from envace.rollout.records import JUDGE_WORK, write_rollouts
 from envace.training.timings import JUDGED
 
+LINES = "metrics.jsonl"
+
 
 class Recorder:
-    """Writes and collects the records below one folder."""
+    """Writes and collects the records below one folder; the JSON lines stand beside that folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -32,6 +35,7 @@ class Recorder:
         write_json(self._folder / f"{name}.timings.json", {**timings, **work})
         # last: its presence means that the step is recorded whole
         write_json(self._folder / f"{name}.metrics.json", {"step": step, "phase": phase, **metrics})
+        self._write_lines(self._folder.parent / LINES)
 
     def steps(self, phase: str) -> list[int]:
         """Recorded steps of a phase, in order."""
@@ -51,17 +55,24 @@ class Recorder:
             for later in (s for s in self.steps(phase) if s > step):
                 for part in self._folder.glob(f"{phase}-{later:06d}.*"):
                     part.unlink()
+        if self._folder.is_dir():
+            self._write_lines(self._folder.parent / LINES)
 
     def collect(self, metrics_file: Path, rollouts_file: Path) -> list[dict[str, Any]]:
         """Write all recorded steps as one JSON-lines file and one Parquet table; returns the metrics lines."""
-        keys = sorted((step, phase) for phase in ("train", "validation") for step in self.steps(phase))
-        lines = [self.metrics(phase, step) for step, phase in keys]
         rows = []
-        for step, phase in keys:
+        for step, phase in self._keys():
             text = (self._folder / f"{phase}-{step:06d}.rollouts.jsonl").read_text(encoding="utf-8")
             rows.extend(json.loads(line) for line in text.splitlines())
-        write_text(metrics_file, "".join(json.dumps(line) + "\n" for line in lines))
         write_rollouts(rollouts_file, rows, labels=("step", "phase"))
+        return self._write_lines(metrics_file)
+
+    def _keys(self) -> list[tuple[int, str]]:
+        return sorted((step, phase) for phase in ("train", "validation") for step in self.steps(phase))
+
+    def _write_lines(self, target: Path) -> list[dict[str, Any]]:
+        lines = [self.metrics(phase, step) for step, phase in self._keys()]
+        write_text(target, "".join(json.dumps(line) + "\n" for line in lines))
         return lines
 
 

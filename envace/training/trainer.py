@@ -14,7 +14,7 @@ from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 
 from envace.training.best import close_checkpoint
 from envace.training.cpu_backend.one_server import client_of
-from envace.training.finite import require_finite_rows, require_finite_update
+from envace.training.finite import require_finite_rollouts, require_finite_rows, require_finite_update
 from envace.training.labels import LabelledBatch, RowLabel, labelled
 from envace.training.recorder import Recorder
 from envace.training.settings import read_settings
@@ -81,6 +81,7 @@ class EnvaceTrainer(PPOTrainerSync):
     def _balance_batch(self, batch: Any, metrics: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         # rows come in the order in which rollouts ended; what is made of them must not depend on that
         rows = self._read_labels(batch)
+        require_finite_rollouts(self.global_steps, "training", (row.record for row in rows))
         batch.reorder(sorted(range(len(batch)), key=lambda i: rows[i].order))
         batch = super()._balance_batch(batch, metrics, *args, **kwargs)
         rows = self._read_labels(batch)
@@ -159,6 +160,7 @@ class EnvaceTrainer(PPOTrainerSync):
         self, data_sources: Any, sample_uids: Any, reward_extra_infos_dict: Any, sample_turns: Any, **kwargs: Any
     ) -> dict[str, float]:
         records = [r for r in reward_extra_infos_dict.pop("record", []) if r]
+        require_finite_rollouts(self.global_steps, "validation", records)
         ours = rollout_metrics([json.loads(r) for r in records], prefix="validation/")
         self._recorder.write("validation", self.global_steps, ours, records, {})
         theirs = super()._val_metrics_update(data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **kwargs)

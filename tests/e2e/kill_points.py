@@ -5,7 +5,8 @@ Ten steps of the real verl trainer without a GPU, fp32, one thread, a checkpoint
 seed. The whole process group is killed, and the stage is run again at once, while what the first run started is still
 ending. Everything that the stage leaves is compared byte by byte.
 
-Run: python -m tests.e2e.kill_points [--points 20] [--seed 0] [--phases PHASE...] [--folder FOLDER]
+Run: python -m tests.e2e.kill_points [--points 20] [--seed 0] [--phases PHASE...] [--old-log-probs rollout|trainer]
+[--folder FOLDER]
 Exit code 0: all ends are identical.
 """
 
@@ -32,15 +33,17 @@ from tests.e2e.project import TIMEOUT_S, changed, finish, left_over, make_base, 
 
 STEPS, CHECKPOINT_EVERY = 10, 2
 PHASES = ("start-up", "generation", "update", "checkpoint", "export")
+OLD_LOG_PROBS = ("rollout", "trainer")
 _POLL_S = 0.005
 _REPORTS = ("metrics.jsonl", "rollouts.parquet", "summary.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The uninterrupted run: its project, and the seconds of its parts by (phase, step)."""
+    """The uninterrupted run: its project and setting, and the seconds of its parts by (phase, step)."""
 
     project: Path
+    old_log_probs: str
     seconds: Mapping[tuple[str, int], float]
 
 
@@ -63,8 +66,8 @@ class Outcome:
     difference: str | None
 
 
-def project_of(folder: Path, params: Params, base: Path) -> Path:
-    """A project for ten steps in which nothing but the sampled tokens could depend on timing."""
+def project_of(folder: Path, params: Params, base: Path, old_log_probs: str) -> Path:
+    """A project for ten steps; `old_log_probs` as of params, of which `rollout` is what is shipped."""
     raw = changed(
         params,
         steps=STEPS,
@@ -72,14 +75,14 @@ def project_of(folder: Path, params: Params, base: Path) -> Path:
         checkpoint_every=CHECKPOINT_EVERY,
         validate_every=STEPS // 2,
         warmup_steps=3,  # the schedule of the learning rate has to be resumed as well
-        old_log_probs="trainer",
+        old_log_probs=old_log_probs,
     )
     return make_project(folder, base, raw, make_tasks(validation=2))
 
 
-def run_reference(folder: Path, params: Params, base: Path) -> Reference:
+def run_reference(folder: Path, params: Params, base: Path, old_log_probs: str) -> Reference:
     """Run through, and watch the disk for when each phase begins."""
-    project = project_of(folder, params, base)
+    project = project_of(folder, params, base, old_log_probs)
     began, process = time.monotonic(), start(project)
     seen: dict[str, float] = {}
     while process.poll() is None:
@@ -97,7 +100,7 @@ def run_reference(folder: Path, params: Params, base: Path) -> Reference:
     for split in read_json(project / "reports/timings/timings.json")["steps"]:
         for phase in ("generation", "update", "checkpoint"):
             seconds[phase, split["step"]] = split[phase]
-    return Reference(project, seconds)
+    return Reference(project, old_log_probs, seconds)
 
 
 def draw(reference: Reference, count: int, seed: int, phases: Sequence[str] = PHASES) -> list[Point]:
@@ -202,6 +205,7 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--phases", nargs="+", choices=PHASES, default=list(PHASES))
+    parser.add_argument("--old-log-probs", choices=OLD_LOG_PROBS, default="rollout", help="train_policy.old_log_probs")
     parser.add_argument(
         "--folder",
         type=Path,
@@ -212,13 +216,13 @@ def main() -> int:
     params = load_params(Path(__file__).resolve().parents[2] / "params.yaml")
     base = folder / "base"
     base = base if (base / "model.safetensors").is_file() else make_base(params, base)
-    reference = run_reference(folder / "reference", params, base)
+    reference = run_reference(folder / "reference", params, base, options.old_log_probs)
     whole = {phase: sum(s for (p, _), s in reference.seconds.items() if p == phase) for phase in PHASES}
     print("uninterrupted:", ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in whole.items()), flush=True)
     print(f"{'point':>5}  {'killed in':<28}  {'resumed':<22}  {'end':<10}  on disk at the kill", flush=True)
     failed = 0
     for number, point in enumerate(draw(reference, options.points, options.seed, options.phases), 1):
-        project = project_of(folder / f"point-{number}", params, base)
+        project = project_of(folder / f"point-{number}", params, base, options.old_log_probs)
         try:
             outcome = try_point(point, reference, project)
         except (AssertionError, subprocess.SubprocessError) as error:

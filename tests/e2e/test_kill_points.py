@@ -1,4 +1,4 @@
-"""Two of the points of `tests.e2e.kill_points`, and the plain peer of verl on the run that they are compared with."""
+"""Some of the points of `tests.e2e.kill_points`, and the plain peer of verl on the run that they are compared with."""
 
 from __future__ import annotations
 
@@ -18,21 +18,34 @@ def base(params: Params, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def reference(params: Params, base: Path, tmp_path_factory: pytest.TempPathFactory) -> Reference:
-    return run_reference(tmp_path_factory.mktemp("through") / "project", params, base)
+def reference(
+    request: pytest.FixtureRequest, params: Params, base: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Reference:
+    """An uninterrupted run, with the old log-probabilities that the test names."""
+    return run_reference(tmp_path_factory.mktemp("through") / "project", params, base, request.param)
+
+
+by_rollout = pytest.mark.parametrize("reference", ["rollout"], indirect=True)
+by_trainer = pytest.mark.parametrize("reference", ["trainer"], indirect=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("phase", ["update", "export"])
+@pytest.mark.parametrize(
+    ("reference", "phase"),
+    [("rollout", "update"), ("rollout", "export"), ("trainer", "update")],
+    indirect=["reference"],
+)
 def test_a_training_killed_anywhere_ends_bit_by_bit_as_if_it_had_not_been(
     phase: str, reference: Reference, params: Params, base: Path, tmp_path: Path
 ) -> None:
     (point,) = draw(reference, 1, seed=7, phases=[phase])
-    outcome = try_point(point, reference, project_of(tmp_path / "project", params, base))
+    project = project_of(tmp_path / "project", params, base, reference.old_log_probs)
+    outcome = try_point(point, reference, project)
     assert outcome.difference is None, outcome
 
 
 @pytest.mark.slow
+@by_trainer  # as in the plain loop, the policy is compared with itself
 def test_verl_trains_what_a_plain_loop_trains(reference: Reference) -> None:
     """The same tasks, seeds and recipe in plain torch: the same words at every step, the same weights at the end."""
     found = compare(reference.project)
@@ -43,6 +56,7 @@ def test_verl_trains_what_a_plain_loop_trains(reference: Reference) -> None:
 
 
 @pytest.mark.slow
+@by_trainer
 def test_another_recipe_is_seen(reference: Reference) -> None:
     """verl's warm-up begins at 0: a loop whose first update counts ends elsewhere."""
     found = compare(reference.project, ["update-at-once"])
@@ -50,6 +64,7 @@ def test_another_recipe_is_seen(reference: Reference) -> None:
 
 
 @pytest.mark.slow
+@by_rollout
 def test_a_difference_is_found_and_measured(reference: Reference, tmp_path: Path) -> None:
     import shutil
 

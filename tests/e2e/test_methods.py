@@ -39,11 +39,13 @@ Train = Callable[..., tuple[Path, str]]
 def train(params: Params, base: Path, tmp_path: Path) -> Train:
     """Runs a training with changes of its train_policy section; gives its project and what it said.
 
-    `stop_after`: it is killed once, when that step's checkpoint is sealed, and run again.
+    `rollout`: changes of that section. `stop_after`: it is killed once, when that step's checkpoint is sealed, and run
+    again.
     """
 
-    def run(name: str, stop_after: int = 0, **changes: Any) -> tuple[Path, str]:
+    def run(name: str, stop_after: int = 0, rollout: dict[str, Any] | None = None, **changes: Any) -> tuple[Path, str]:
         raw = changed(params, tasks_per_step=2, **changes)
+        raw["rollout"] |= rollout or {}
         project = make_project(tmp_path / name, base, raw, make_tasks(validation=3))
         if stop_after:
             kill_once(project, f"global_step_{stop_after}/sealed.json")
@@ -117,12 +119,25 @@ def test_per_role_resumes_both_policies(train: Train) -> None:
 
 
 @pytest.mark.slow
-def test_one_seed_gives_one_policy(train: Train) -> None:
-    """With old log-probabilities by the trainer nothing that was decoded side by side enters the update but its ids."""
-    one, _ = train("one", old_log_probs="trainer")
-    other, _ = train("other", old_log_probs="trainer")
+@pytest.mark.parametrize("by", ["rollout", "trainer"])
+def test_one_seed_gives_one_policy(train: Train, by: str) -> None:
+    """Of both kinds of old log-probabilities: what is decoded side by side changes no bit of the rollout's either."""
+    one, _ = train("one", old_log_probs=by)
+    other, _ = train("other", old_log_probs=by)
     rollouts = [p / "reports/training/rollouts.parquet" for p in (one, other)]
     assert rollouts[0].read_bytes() == rollouts[1].read_bytes()
     assert metrics_of(one) == metrics_of(other)
     first, second = weights(one / "models/policy"), weights(other / "models/policy")
     assert first.keys() == second.keys() and all(torch.equal(first[n], second[n]) for n in first)
+
+
+@pytest.mark.slow
+def test_steps_without_any_reward_train_nothing_and_the_run_goes_on(train: Train, base: Path) -> None:
+    """No rollout can be scored: each is stopped at once by its deadline."""
+    project, _ = train("none", old_log_probs="trainer", rollout={"deadline_s": 0.001})
+    rows = read_rollouts(project / "reports/training/rollouts.parquet")
+    assert rows and all(r["reward"] is None and r["stop_reason"] == "engine_failure" for r in rows)
+    assert [line["step"] for line in trained(project)] == list(range(1, STEPS + 1))
+    assert all(line["update/grad_norm"] == 0 for line in trained(project))
+    before, after = weights(base), weights(project / "models/policy")
+    assert max(float((before[n] - after[n]).abs().max()) for n in before) < 1e-4  # by weight decay alone

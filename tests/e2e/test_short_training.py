@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections import defaultdict
@@ -9,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from envace.config import Params
@@ -135,28 +137,25 @@ def test_a_killed_training_resumes_at_the_epoch_boundary_and_ends_the_same(
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert left_over(project) == []
+    (lines,) = project.glob(".envace/checkpoints/*/metrics.jsonl")
+    assert [json.loads(line)["step"] for line in lines.read_text().splitlines()][:2] == [0, 1]
     assert not (project / "models/policy").exists() and not (project / "reports/training").exists()
     said = finish(start(project))
     assert "resuming after step 1 of 2" in said and "step 1/2" not in said and "step 2/2" in said
     (trained_on,) = [x for x in metrics_of(project) if (x["step"], x["phase"]) == (2, "train")]
     assert trained_on["act/outputs"] > 0 and trained_on["update/grad_norm"] > 0
-    assert_same_results(finished[0], project, base)
+    assert_same_results(finished[0], project)
 
 
-def assert_same_results(one: Path, other: Path, base: Path) -> None:
-    """Equal rollouts, equal steps, and weights and figures that differ by rounding alone.
+def assert_same_results(one: Path, other: Path) -> None:
+    """The same rollouts, metrics and policies, byte by byte.
 
-    Which outputs are decoded side by side depends on timing, and with it the last bits of their log-probabilities.
+    Which outputs are decoded side by side depends on timing; with the engine's padded shapes it changes no bit of their
+    log-probabilities (docs/training.md).
     """
-    rollouts = [p / "reports/training/rollouts.parquet" for p in (one, other)]
-    assert rollouts[0].read_bytes() == rollouts[1].read_bytes()
-    for line, again in zip(metrics_of(one), metrics_of(other), strict=True):
-        assert line == {name: pytest.approx(value, abs=1e-5) for name, value in again.items()}
-    start_weights, first, second = (load_file(p / "model.safetensors") for p in (base, *policies(one, other)))
-    moved = max(float((first[n] - start_weights[n]).abs().max()) for n in first)
-    apart = max(float((first[n] - second[n]).abs().max()) for n in first)
-    assert apart < 0.02 * moved
-
-
-def policies(*projects: Path) -> list[Path]:
-    return [p / "models/policy" for p in projects]
+    for name in ("reports/training/rollouts.parquet", "reports/training/metrics.jsonl"):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    for name in ("policy", "trained/last", "trained/best"):
+        first, second = (load_file(p / "models" / name / "model.safetensors") for p in (one, other))
+        assert first.keys() == second.keys()
+        assert [n for n in first if not torch.equal(first[n], second[n])] == [], name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from envace.rollout.records import read_rollouts, write_rollouts
+from envace.training.recorder import Recorder
 from flows.rollout_command import rollout_app
 
 
@@ -52,6 +55,44 @@ def test_evaluated_policies_are_chosen_by_name(show: Callable[..., Any]) -> None
     assert "policy trained" in show().output  # the evaluation is what is left
 
 
+def recorded(run: str, steps: int) -> Path:
+    """What a training that was killed after so many steps leaves; the folder of its records."""
+    folder = Path(".envace/checkpoints") / run / "records"
+    recorder = Recorder(folder)
+    for step in range(1, steps + 1):
+        rows = [r for r in read_rollouts(Path("whole.parquet")) if (r["step"], r["phase"]) == (step, "train")]
+        rollouts = [json.dumps(r | {"turns": json.dumps(r["turns"])}) for r in rows]
+        recorder.write("train", step, {"reward/mean": 0.5}, rollouts, {})
+    return folder
+
+
+def test_of_an_unfinished_training_it_shows_the_newest_records_and_says_so(show: Callable[..., Any]) -> None:
+    Path("reports/training/rollouts.parquet").rename("whole.parquet")
+    older = recorded("a" * 16, 3)
+    for path in older.iterdir():
+        os.utime(path, (1, 1))
+    newer = recorded("b" * 16, 2)
+    done = show()
+    assert done.exit_code == 0, done.output
+    assert "unfinished, up to step 2" in done.output and str(newer) in done.output.replace("\n", "")
+    assert done.output.count("phase train · step 2") == 4 and "act +0.050" in done.output
+    assert "task t1" in show("--task", "t1", "--step", 1).output
+    assert "up to step 3" in show(older).output
+    # a step that was being recorded when it was killed does not count
+    (newer / "train-000002.metrics.json").unlink()
+    assert "up to step 1" in show().output
+    Path("whole.parquet").rename("reports/training/rollouts.parquet")
+    assert "unfinished" not in show().output
+
+
+def test_records_that_are_broken_are_told(show: Callable[..., Any]) -> None:
+    Path("reports/training/rollouts.parquet").rename("whole.parquet")
+    folder = recorded("a" * 16, 1)
+    (folder / "train-000001.rollouts.jsonl").write_text('{"turns": ')
+    done = show()
+    assert done.exit_code == 2 and "not a table of rollouts" in done.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -87,3 +128,4 @@ def test_without_any_run_it_names_the_stages(tmp_path: Path, monkeypatch: pytest
     done = CliRunner().invoke(rollout_app, ["show"])
     assert done.exit_code == 2
     assert "train_policy" in done.output and "evaluate_policy" in done.output
+    assert ".envace/checkpoints/*/records" in done.output

@@ -1,4 +1,9 @@
-"""verl 0.9.1 on machines without a GPU, through its own registries. Does nothing where nvidia-smi finds one."""
+"""verl 0.9.1 without a GPU, through its own registries: for `train_policy.backend: cpu`, whatever the machine has."""
+
+import os
+
+BACKEND_VARIABLE = "ENVACE_TRAINING_BACKEND"
+"""Environment variable of all processes of a training: `train_policy.backend`, set before verl is loaded."""
 
 POLICY_VARIABLE = "ENVACE_POLICY"
 """Environment variable of a worker: which policy it trains, where there is more than one. It names the server."""
@@ -14,9 +19,15 @@ def gpu_present() -> bool:
     return PlatformCUDA().is_platform_available(use_smi_check=True)
 
 
+def is_wanted() -> bool:
+    """Whether this process belongs to a training on the CPU; outside of any, whether the host has no GPU."""
+    backend = os.environ.get(BACKEND_VARIABLE)
+    return backend == "cpu" if backend else not gpu_present()
+
+
 def activate() -> bool:
-    """Install the backend in this process unless there is a GPU. Returns whether it is active."""
-    if gpu_present():
+    """Install the backend in this process where it is wanted. Returns whether it is active."""
+    if not is_wanted():
         return False
     from verl.plugin.platform import set_platform
 

@@ -19,12 +19,12 @@ def install() -> None:
     base._ROLLOUT_REGISTRY[(ROLLOUT_NAME, "async")] = "envace.training.cpu_backend.rollout_server.CpuServerAdapter"
     replica.RolloutReplicaRegistry.register(ROLLOUT_NAME, _replica)
     # verl asks torch for the backend "cpu:gloo,<device>:<backend>": with device cpu torch refuses the repeated name.
-    distributed.initialize_global_process_group_ray = _init_process_group
+    distributed.initialize_global_process_group_ray = init_process_group
     # The FSDP engine is registered for cuda and npu alone.
     register = EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cpu")
     register(fsdp.FSDPEngineWithLMHead)
     # A reference model (KL on) would be offloaded to pinned host memory: it is on the host, and nothing can be pinned.
-    fsdp.CPUOffloadPolicy = lambda pin_memory=True: None  # type: ignore[assignment,misc]
+    fsdp.CPUOffloadPolicy = no_offload  # type: ignore[assignment,misc]
 
 
 def _replica() -> Any:
@@ -33,7 +33,12 @@ def _replica() -> Any:
     return CpuReplica
 
 
-def _init_process_group(timeout_second: int | None = None, backend: str | None = None) -> None:
+def no_offload(pin_memory: bool = True) -> None:
+    """In place of FSDP's offload policy: None offloads nothing."""
+
+
+def init_process_group(timeout_second: int | None = None, backend: str | None = None) -> None:
+    """In place of verl's: gloo alone."""
     import torch.distributed as dist
 
     if not dist.is_initialized():

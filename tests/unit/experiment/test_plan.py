@@ -12,6 +12,7 @@ import yaml
 from envace.errors import ConfigError
 from envace.experiment.merging import SIMULATOR_AT, arm_params, with_simulator
 from envace.experiment.plan import PLANS, Plan, chosen, load_plan, plan_path
+from envace.training.overrides import RunPaths, params_faults, verl_overrides
 
 GOOD: dict[str, Any] = {
     "title": "T",
@@ -27,7 +28,14 @@ def written(folder: Path, raw: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["learning", "methods", "clean-start"])
+SHIPPED = sorted(p.stem for p in (Path(__file__).resolve().parents[3] / PLANS).glob("*.yaml"))
+
+
+def test_the_plans_are_these() -> None:
+    assert SHIPPED == ["clean-start", "learning", "methods"]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
 def test_the_shipped_plans_fit_the_shipped_params(name: str, project_root: Path, raw: dict[str, Any]) -> None:
     plan = load_plan(plan_path(name, project_root))
     assert len(plan.seeds) >= 3 and plan.evaluation.tasks >= 100 and plan.evaluation.samples >= 4
@@ -38,6 +46,17 @@ def test_the_shipped_plans_fit_the_shipped_params(name: str, project_root: Path,
             assert params.train_policy.seed == params.build_base_model.seed == params.evaluate_policy.seed == seed
             assert params.evaluate_policy.repeats == plan.evaluation.samples
             assert params.fetch_data.sample.heldout_tasks >= plan.evaluation.tasks
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_arm_of_a_shipped_plan_can_be_trained(name: str, project_root: Path, raw: dict[str, Any]) -> None:
+    """What a training would refuse only once its base policy is built."""
+    plan = load_plan(plan_path(name, project_root))
+    paths = RunPaths(*[project_root / "nowhere"] * 6)
+    for arm in plan.arms:
+        params = arm_params(raw, plan, arm, plan.seeds[0])
+        assert list(params_faults(params)) == [], arm
+        assert verl_overrides(params, paths, None), arm
 
 
 def test_the_first_arm_of_learning_is_what_is_shipped(project_root: Path, raw: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from envace.chat.layout import ChatLayout
 from envace.engines.protocol import Generation, GenerationRequest
+from envace.engines.scripted import ScriptedEngine
 from envace.errors import DataError, EngineError
 from envace.rollout.loop import RolloutSettings, unfold
 from envace.types import Role, Rollout, StopReason, Task
@@ -179,6 +180,30 @@ def test_a_failing_engine_gives_no_reward_and_never_zero(play: Play, make_task: 
     rollout = play(make_task(ASKED), Failing(answer))
     assert rollout.stop_reason is StopReason.ENGINE_FAILURE and not rollout.stop_reason.scorable
     assert rollout.reward is None and not rollout.success and rollout.error and rollout.outputs == []
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_is_marked_and_other_failures_are_not(
+    play: Play, make_task: Maker, value: float
+) -> None:
+    assert play(make_task(ASKED), Failing(Generation([1], [value]))).not_finite
+    assert not play(make_task(ASKED), Failing(Generation([1], []))).not_finite
+    assert not play(make_task(ASKED), ["Hello."]).not_finite
+
+
+def test_a_number_that_is_not_finite_is_marked_beside_a_rehearsal_that_ends_the_rollout_otherwise(
+    play: Play, make_task: Maker, write: Write, layout: ChatLayout
+) -> None:
+    script = ScriptedEngine(layout, [write(WEATHER, WEATHER), "not JSON", SUNNY])
+
+    class Broken:
+        async def generate(self, request: GenerationRequest) -> Generation:
+            found = await script.generate(request)
+            last = len(script.requests) == 3
+            return Generation(found.token_ids, [math.nan] * len(found.token_ids)) if last else found
+
+    rollout = play(make_task(ASKED), Broken(), parallel_calls="concurrent")
+    assert rollout.not_finite and rollout.stop_reason is StopReason.ENGINE_FAILURE
 
 
 def test_an_engine_that_fails_late_keeps_what_was_there(play: Play, make_task: Maker, write: Write) -> None:

@@ -15,8 +15,10 @@ from envace.chat.layout import ChatLayout, render_calls
 from envace.config import Params
 from envace.engines.protocol import GenerationRequest
 from envace.engines.scripted import ScriptedEngine
+from envace.errors import TrainingError
 from envace.files import compact_json
 from envace.params_training import SimulatorParams
+from envace.training.finite import require_finite_rollouts
 from envace.training.labels import PADDING_ROLE, RowLabel
 from envace.training.settings import run_settings
 from envace.types import Criterion, Evidence, Rubric, Task, ToolCall
@@ -75,6 +77,24 @@ def run(plugins: Any, tokenizer: Any, layout: ChatLayout, params: Params) -> Cal
 
 
 SEPARATE = {"merge_rows": False}
+
+
+@pytest.mark.parametrize("broken_from", [0, 1])
+def test_a_number_of_the_servers_that_is_not_finite_is_in_the_record(
+    run: Callable[..., Any], make_task: Callable[..., Task], layout: ChatLayout, broken_from: int
+) -> None:
+    class Broken(Servers):
+        async def generate(self, request_id: str, **request: Any) -> Any:
+            output = await super().generate(request_id, **request)
+            if len(self.sampling) > broken_from:
+                output.log_probs[-1] = float("nan")
+            return output
+
+    rows, _ = run(make_task(ASKED), SCRIPT, servers=Broken(layout, SCRIPT))
+    with pytest.raises(TrainingError, match=r"step 4: 1 training rollout.* task t0\)"):
+        require_finite_rollouts(4, "training", [r.extra_fields["record"] for r in rows])
+    sound, _ = run(make_task(ASKED), SCRIPT)
+    require_finite_rollouts(4, "training", [r.extra_fields["record"] for r in sound])
 
 
 def test_outputs_that_continue_each_other_are_one_row(

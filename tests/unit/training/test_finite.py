@@ -3,6 +3,7 @@ is recorded."""
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +12,10 @@ import torch
 
 from envace.config import Params
 from envace.errors import TrainingError
-from envace.training.finite import require_finite_rows, require_finite_update
+from envace.rollout.records import rollout_row
+from envace.training.finite import require_finite_rollouts, require_finite_rows, require_finite_update
 from envace.training.labels import PADDING_ROLE, LabelledBatch, RowLabel
+from envace.types import Rollout, StopReason
 
 NAN, INF = float("nan"), float("inf")
 GOOD = {"actor/loss": 0.1, "actor/pg_loss": 0.1, "actor/grad_norm": 2.0, "actor/lr": 1e-6}
@@ -86,6 +89,33 @@ def one_step(trainer: Any) -> None:
     batch = _Batch(["a", "b"])
     for part in ("_compute_old_log_prob", "_compute_ref_log_prob", "_compute_advantage", "_update_actor"):
         getattr(trainer, part)(batch, {})
+
+
+def faulty_record(task: str = "weather-7") -> str:
+    rollout = Rollout(task, 0, stop_reason=StopReason.ENGINE_FAILURE, not_finite=True)
+    return json.dumps(rollout_row(rollout, step=5, phase="train"))
+
+
+def test_a_rollout_sampled_with_a_nan_stops_the_step_before_it_is_balanced(
+    trainer: Any, params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [RowLabel("act", "0#0", True, (0, 0, 0), "{}"), RowLabel("act", "1#0", False, (1, 0, 0), faulty_record())]
+    monkeypatch.setattr(type(trainer), "_read_labels", lambda self, batch: rows)
+    with pytest.raises(TrainingError, match=r"step 5: 1 training rollout.*task weather-7.*nothing was updated"):
+        trainer._balance_batch(_Batch(["a", "b"]), {})
+    assert trainer.ran == []
+
+
+def test_a_validation_sampled_with_a_nan_is_not_recorded(trainer: Any) -> None:
+    trainer._recorder = SimpleNamespace(write=lambda *_: trainer.ran.append("recorded"))
+    with pytest.raises(TrainingError, match=r"step 5: 1 validation rollout.*task weather-7"):
+        trainer._val_metrics_update([], [], {"record": ["", faulty_record()]}, [])
+    assert trainer.ran == []
+
+
+def test_words_of_a_record_stop_nothing() -> None:
+    rollout = Rollout("not_finite", 0, stop_reason=StopReason.ENGINE_FAILURE, error='"not_finite": true')
+    require_finite_rollouts(5, "training", ["", json.dumps(rollout_row(rollout, step=5, phase="train"))])
 
 
 class _Batch:

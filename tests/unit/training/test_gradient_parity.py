@@ -1,4 +1,4 @@
-"""One batch through verl's own engine and loss gives the gradient of the method's objective, written out by hand."""
+"""One batch through verl's own engine and loss gives the method's objective, written out by hand, and its gradient."""
 
 from __future__ import annotations
 
@@ -127,8 +127,11 @@ def through_verl(
     config: Any,
     params: AdvantageParams,
     micro_rows: int,
-) -> None:
-    """Accumulate the gradient in `model` as one update of verl's FSDP engine does, micro-batch by micro-batch."""
+) -> float:
+    """Accumulate the gradient in `model` as one update of verl's FSDP engine does, micro-batch by micro-batch.
+
+    Returns the sum of the micro-batches' losses.
+    """
     from functools import partial
 
     from tensordict import TensorDict
@@ -168,8 +171,12 @@ def through_verl(
     engine.engine_config = SimpleNamespace(entropy_checkpointing=False)
     engine.get_data_parallel_group = lambda: None
     loss = partial(ppo_loss, config=omega_conf_to_dataclass(config.actor_rollout_ref.actor))
+    total = 0.0
     for micro_batch in prepare_micro_batches(data)[0]:
-        engine.forward_step(micro_batch, loss, forward_only=False)[0].backward()
+        part = engine.forward_step(micro_batch, loss, forward_only=False)[0]
+        part.backward()
+        total += float(part.detach())
+    return total
 
 
 def gradients(model: Any) -> dict[str, torch.Tensor]:
@@ -180,7 +187,7 @@ def gradients(model: Any) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 @pytest.mark.parametrize("moved", [False, True], ids=["on policy", "clipped"])
 @pytest.mark.parametrize("kl", [0.0, 0.1])
-def test_the_gradient_of_verl_is_the_gradient_of_the_objective(
+def test_loss_and_gradient_of_verl_are_those_of_the_objective(
     plugins: Any,
     random_model: Callable[..., Any],
     params: Params,
@@ -203,10 +210,12 @@ def test_the_gradient_of_verl_is_the_gradient_of_the_objective(
         if moved:  # ratios beyond both bounds, within verl's dual clip at 3, which the method does not have
             generator = torch.Generator().manual_seed(0)
             old = [o + 0.3 * torch.randn(len(o), generator=generator).clamp(-2, 2) for o in old]
-    by_hand(model, rows, old, reference, temperature, clip=0.1, kl=kl).backward()
+    objective = by_hand(model, rows, old, reference, temperature, clip=0.1, kl=kl)
+    objective.backward()
     wanted = gradients(model)
     model.zero_grad()
-    through_verl(model, rows, old, reference, config, chosen.advantage, micro_rows)
+    loss = through_verl(model, rows, old, reference, config, chosen.advantage, micro_rows)
+    assert loss == pytest.approx(objective.item(), abs=1e-5)
     found = gradients(model)
     assert found.keys() == wanted.keys()
     scale = max(float(g.abs().max()) for g in wanted.values())
@@ -250,7 +259,7 @@ def as_shared(rows: list[Row], old: list[torch.Tensor]) -> tuple[list[Row], list
 
 
 @pytest.mark.parametrize("moved", [False, True], ids=["on policy", "clipped"])
-def test_rows_of_several_outputs_give_the_gradient_of_one_row_an_output(
+def test_rows_of_several_outputs_give_loss_and_gradient_of_one_row_an_output(
     plugins: Any, random_model: Callable[..., Any], params: Params, run_paths: RunPaths, moved: bool
 ) -> None:
     train = params.train_policy.model_copy(update={"clip_ratio": 0.1, "micro_batch_rows": 2})
@@ -262,12 +271,14 @@ def test_rows_of_several_outputs_give_the_gradient_of_one_row_an_output(
         if moved:
             generator = torch.Generator().manual_seed(0)
             old = [o + 0.3 * torch.randn(len(o), generator=generator).clamp(-2, 2) for o in old]
-    by_hand(model, rows, old, old, 1.0, clip=0.1, kl=0.0).backward()
+    objective = by_hand(model, rows, old, old, 1.0, clip=0.1, kl=0.0)
+    objective.backward()
     wanted = gradients(model)
     model.zero_grad()
     shared, before = as_shared(rows, old)
     assert len(shared) == 4 < len(rows)
-    through_verl(model, shared, before, before, config, chosen.advantage, 2)
+    loss = through_verl(model, shared, before, before, config, chosen.advantage, 2)
+    assert loss == pytest.approx(objective.item(), abs=1e-5)
     found = gradients(model)
     scale = max(float(g.abs().max()) for g in wanted.values())
     assert scale > 1e-4 and found.keys() == wanted.keys()

@@ -24,6 +24,7 @@ from envace.training.preflight import (
     disk_faults,
     endpoint_faults,
     endpoints_in_use,
+    gpu_faults,
     judge_faults,
     preflight,
     verl_faults,
@@ -57,9 +58,14 @@ def test_all_faults_are_told_at_once(
     (model / "tokenizer.json").unlink()
     hardware = params.train_policy.hardware.model_copy(update={"nodes": 3, "gpus_per_node": 1})
     faulty = training(params, backend="cuda", hardware=hardware)
-    with pytest.raises(TrainingError, match=r"not started, for 4 reason\(s\)") as raised:
+    cold = params.rollout.act.model_copy(update={"temperature": 0.0})
+    faulty = faulty.model_copy(update={"rollout": params.rollout.model_copy(update={"act": cold})})
+    monkeypatch.setattr(module, "_gpus", lambda: 0)
+    with pytest.raises(TrainingError, match=r"not started, for 7 reason\(s\)") as raised:
         preflight(faulty, sample_tasks, model, tmp_path / "state")
-    for named in ("verl 0.8.0", "tokenizer.json", "3 GPUs", "keep_checkpoints"):
+    for named in ("verl 0.8.0", "tokenizer.json", "3 GPUs", "keep_checkpoints", "nvidia-smi lists none"):
+        assert named in str(raised.value)
+    for named in ("temperature differ", "temperature is 0"):  # what params ask of verl
         assert named in str(raised.value)
 
 
@@ -80,6 +86,35 @@ def test_a_missing_or_wrong_verl_is_told(installed: dict[str, str], told: str, m
 def test_the_version_is_the_pinned_one(project_root: Path) -> None:
     assert list(verl_faults()) == []
     assert f"verl=={module.VERL}" in (project_root / "pyproject.toml").read_text()
+
+
+def fake_smi(folder: Path, script: str) -> None:
+    command = folder / "nvidia-smi"
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("smi", "vllm", "told"),
+    [
+        ("echo 'GPU 0: NVIDIA H200'; echo 'GPU 1: NVIDIA H200'", "0.24.0", []),
+        ("echo 'GPU 0: NVIDIA H200'", "0.24.0", ["nvidia-smi lists 1 on this machine"]),
+        ("exit 9", "0.24.0", ["nvidia-smi lists none"]),
+        (None, "0.24.0", ["nvidia-smi lists none"]),
+        ("exit 9", None, ["nvidia-smi lists none", "vllm is not installed"]),
+    ],
+)
+def test_a_backend_that_this_machine_cannot_serve_is_told(
+    params: Params, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, smi: str | None, vllm: str | None, told: list[str]
+) -> None:
+    if smi:
+        fake_smi(tmp_path, smi)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(module, "_version", {"vllm": vllm}.get)
+    hardware = params.train_policy.hardware.model_copy(update={"gpus_per_node": 2})
+    faults = list(gpu_faults(training(params, backend="cuda", hardware=hardware).train_policy))
+    assert len(faults) == len(told) and all(t in f for t, f in zip(told, faults, strict=True))
+    assert list(gpu_faults(params.train_policy)) == []  # backend cpu asks for neither
 
 
 def spoil_config(model: Path, **changes: Any) -> None:

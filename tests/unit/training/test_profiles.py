@@ -119,7 +119,7 @@ def test_the_recipe_reaches_verl(config: Any, profile: Params) -> None:
     assert (actor.use_kl_loss, actor.kl_loss_coef, actor.kl_loss_type) == (True, 1e-4, "low_var_kl")
     assert actor.entropy_coeff == 0.0 and actor.loss_agg_mode == "seq-mean-token-mean"
     assert actor.ppo_mini_batch_size == config.data.train_batch_size  # one update a step, as the trainer makes sure of
-    assert not config.algorithm.use_kl_in_reward and not config.algorithm.rollout_correction.bypass_mode
+    assert not config.algorithm.use_kl_in_reward and config.algorithm.rollout_correction is None
     hardware = profile.train_policy.hardware
     assert (rollout.name, rollout.tensor_model_parallel_size) == ("vllm", hardware.tensor_parallel)
     assert rollout.enable_prefix_caching and rollout.max_model_len == 20000 and rollout.calculate_log_probs

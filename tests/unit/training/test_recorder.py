@@ -49,7 +49,7 @@ def test_a_step_cut_short_while_it_is_recorded_does_not_count(
 ) -> None:
     import envace.training.recorder as module
 
-    recorder = Recorder(tmp_path)
+    recorder = Recorder(tmp_path / "records")
     write(recorder, 1)
     for name in ("write_text", "write_json"):
         plain = getattr(module, name)
@@ -81,8 +81,28 @@ def test_what_lies_beyond_the_checkpoint_is_forgotten(tmp_path: Path) -> None:
     assert list((tmp_path / "records").iterdir()) == []
 
 
+def test_the_steps_so_far_stand_beside_the_records_as_json_lines(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "records")
+
+    def lines() -> list[tuple[int, str]]:
+        read = [json.loads(x) for x in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+        return [(x["step"], x["phase"]) for x in read]
+
+    recorder.discard_after(-1)
+    assert not list(tmp_path.iterdir())
+    write(recorder, 0, "validation")
+    assert lines() == [(0, "validation")]
+    for step in (1, 2, 3):
+        write(recorder, step)
+        assert lines()[-1] == (step, "train")
+    recorder.discard_after(1)
+    assert lines() == [(0, "validation"), (1, "train")]
+    recorder.collect(tmp_path / "reports/metrics.jsonl", tmp_path / "reports/rollouts.parquet")
+    assert (tmp_path / "reports/metrics.jsonl").read_bytes() == (tmp_path / "metrics.jsonl").read_bytes()
+
+
 def test_collecting_does_not_depend_on_the_order_of_recording(tmp_path: Path) -> None:
-    forward, backward = Recorder(tmp_path / "a"), Recorder(tmp_path / "b")
+    forward, backward = Recorder(tmp_path / "a/records"), Recorder(tmp_path / "b/records")
     for step in (1, 2, 3):
         write(forward, step, tasks="abc")
         write(backward, 4 - step, tasks="cba")
@@ -92,7 +112,7 @@ def test_collecting_does_not_depend_on_the_order_of_recording(tmp_path: Path) ->
 
 
 def test_a_repeated_step_replaces_the_earlier_one(tmp_path: Path) -> None:
-    once, twice = Recorder(tmp_path / "a"), Recorder(tmp_path / "b")
+    once, twice = Recorder(tmp_path / "a/records"), Recorder(tmp_path / "b/records")
     write(once, 1)
     write(twice, 1, tasks="abcdef")
     write(twice, 1)
@@ -122,7 +142,7 @@ ENDLESS = """
 import json, sys
 from pathlib import Path
 from envace.training.recorder import Recorder
-recorder, step = Recorder(Path(sys.argv[1])), 0
+recorder, step = Recorder(Path(sys.argv[1]) / "records"), 0
 rollouts = [json.dumps({"reward": i / 7, "text": "x" * 2000}) for i in range(20)]
 while True:
     step += 1
@@ -142,18 +162,20 @@ def test_a_kill_loses_at_most_the_step_that_was_being_recorded(tmp_path: Path) -
         process.kill()
         told = max([told, *(int(line) for line in process.stdout.read().split())])
         process.wait()
-        recorder = Recorder(folder)
+        recorder = Recorder(folder / "records")
         steps = recorder.steps("train")
         assert steps == list(range(1, len(steps) + 1)) and told <= len(steps) <= told + 1
         for step in steps:
             assert recorder.metrics("train", step) == {"step": step, "phase": "train", "reward/mean": step / 1000}
             assert recorder.timings("train", step) == {"step": 1.0}
-            lines = (folder / f"train-{step:06d}.rollouts.jsonl").read_text().splitlines()
+            lines = (folder / f"records/train-{step:06d}.rollouts.jsonl").read_text().splitlines()
             assert len([json.loads(line) for line in lines]) == 20
+        told_lines = [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        assert told_lines == steps[: len(told_lines)] and len(told_lines) >= told
 
 
 def test_a_figure_that_is_no_number_is_refused_rather_than_stored(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
+    recorder = Recorder(tmp_path / "records")
     with pytest.raises(ValueError):
         recorder.write("train", 1, {"reward/mean": float("nan")}, [], {})
     assert recorder.steps("train") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,14 @@ def test_weights_with_unknown_or_missing_names_are_refused_and_change_nothing(
     with pytest.raises(EngineError, match=r"no weights for.*model\.norm\.weight"):
         asyncio.run(server.load_weights(new, 1))
     assert generate(server, "again").token_ids == old.token_ids
+
+
+def test_weights_that_are_not_finite_show_in_the_log_probabilities(server: Any) -> None:
+    """They are what a training is stopped by."""
+    broken = {n: torch.full_like(w, float("nan")) for n, w in weights_of(server._engine.model).items()}
+    asyncio.run(server.load_weights(broken, 2))
+    output = generate(server)
+    assert output.token_ids and not any(map(math.isfinite, output.log_probs))
 
 
 def test_pictures_are_refused(server: Any) -> None:

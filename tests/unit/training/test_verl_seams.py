@@ -1,4 +1,4 @@
-"""Every name of verl that is used, public or private, is in the pinned version with the parameters that are used."""
+"""The names of verl that are imported, overridden or read are in the pinned version, with the parameters used."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ SEAMS: list[tuple[str, str, list[str]]] = [
     ("verl.single_controller.ray", "RayWorkerGroup", ["resource_pool", "ray_cls_with_init"]),
     ("verl.single_controller.ray", "RayWorkerGroup.spawn", ["prefix_set"]),
     ("verl.single_controller.ray", "create_colocated_worker_cls", ["class_dict"]),
+    ("verl.single_controller.ray.base", "ResourcePoolManager.get_resource_pool", ["role"]),
+    ("verl.plugin.platform", "get_platform", []),
     ("verl.plugin.platform", "set_platform", ["platform"]),
     ("verl.plugin.platform.platform_base", "PlatformBase", []),
     ("verl.plugin.platform.platform_cuda", "PlatformCUDA.is_platform_available", ["use_smi_check"]),
@@ -80,6 +82,15 @@ SEAMS: list[tuple[str, str, list[str]]] = [
     ("verl.workers.engine.base", "EngineRegistry._engines", []),
     ("verl.workers.engine.fsdp.transformer_impl", "FSDPEngineWithLMHead", []),
     ("verl.workers.engine.fsdp.transformer_impl", "CPUOffloadPolicy", ["pin_memory"]),
+    # called on worker groups, whose methods are these
+    ("verl.workers.engine_workers", "ActorRolloutRefWorker.init_model", []),
+    ("verl.workers.engine_workers", "ActorRolloutRefWorker.update_actor", ["data"]),
+    (
+        "verl.workers.engine_workers",
+        "ActorRolloutRefWorker.save_checkpoint",
+        ["local_path", "hdfs_path", "global_step", "max_ckpt_to_keep"],
+    ),
+    ("verl.workers.engine_workers", "ActorRolloutRefWorker.load_checkpoint", ["local_path", "del_local_after_load"]),
     ("verl.workers.rollout.base", "BaseRollout", ["config", "model_config", "device_mesh"]),
     ("verl.workers.rollout.base", "BaseRollout.resume", ["tags"]),
     ("verl.workers.rollout.base", "BaseRollout.release", []),
@@ -111,6 +122,26 @@ SEAMS: list[tuple[str, str, list[str]]] = [
     ("transfer_queue", "KVBatchMeta.reorder", []),
     ("transfer_queue", "KVBatchMeta.select_keys", ["keys_to_select"]),
 ]
+# what verl's objects set on themselves in their constructors and set-up, and we read or replace
+ATTRIBUTES = [
+    (
+        "verl.trainer.ppo.v1.trainer_base",
+        "PPOTrainer",
+        [
+            *("config", "global_steps", "use_reference_policy", "actor_rollout_wg", "replay_buffer"),
+            *("llm_server_manager", "resource_pool_manager", "role_worker_mapping"),
+        ],
+    ),
+    ("verl.trainer.ppo.v1.replay_buffer", "ReplayBuffer", ["poll_interval"]),
+    ("verl.single_controller.base.worker_group", "WorkerGroup", ["_dispatch_info"]),
+    ("verl.workers.rollout.llm_server", "LLMServerManager", ["rollout_replica_class"]),
+    ("verl.workers.rollout.llm_server", "LLMServerClient", ["config"]),
+    (
+        "verl.workers.rollout.replica",
+        "RolloutReplica",
+        ["config", "model_config", "replica_rank", "servers", "_server_handle", "_server_address"],
+    ),
+]
 # names that are set on verl's modules by importing them whole: (module as imported, attribute)
 WHOLE_MODULES = {
     "verl.utils.distributed": ["initialize_global_process_group_ray"],
@@ -136,6 +167,26 @@ def test_a_seam_exists_with_its_parameters(plugins: Any, module: str, name: str,
     if parameters:
         missing = set(parameters) - set(inspect.signature(found).parameters)
         assert not missing, f"{module}.{name} has no {sorted(missing)}"
+
+
+@pytest.mark.parametrize("module, name, attributes", ATTRIBUTES, ids=lambda v: v if isinstance(v, str) else "")
+def test_an_object_has_its_attributes(plugins: Any, module: str, name: str, attributes: list[str]) -> None:
+    source = inspect.getsource(find(module, name))
+    missing = [each for each in attributes if not re.search(rf"\bself\.{each}\b(: [^=\n]+)? = ", source)]
+    assert not missing, f"{module}.{name} sets no {missing}"
+
+
+def test_a_batch_waits_in_the_replay_buffer_for_as_long_as_it_is_told() -> None:
+    from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+
+    assert "time.sleep(self.poll_interval)" in inspect.getsource(ReplayBuffer)
+
+
+def test_servers_may_have_another_class_of_replicas() -> None:
+    """What envace.training.second_policy relies on."""
+    from verl.workers.rollout.llm_server import LLMServerManager
+
+    assert 'if not hasattr(self, "rollout_replica_class")' in inspect.getsource(LLMServerManager.__init__)
 
 
 def test_what_the_cpu_backend_replaces_is_there_to_be_replaced() -> None:
@@ -176,63 +227,6 @@ def test_verl_is_exactly_the_pinned_version(project_root: Path) -> None:
     assert version("verl") == "0.9.1"
     assert "verl==0.9.1" in (project_root / "pyproject.toml").read_text()
     assert re.search(r"^verl==0\.9\.1$", (project_root / "constraints/cpu.txt").read_text(), re.MULTILINE)
-
-
-def test_everything_of_ours_is_registered(plugins: Any) -> None:
-    from verl.trainer.ppo.core_algos import get_adv_estimator_fn
-    from verl.trainer.ppo.v1.trainer_base import get_trainer_cls
-
-    from envace.training.estimator import role_wise_grpo
-    from envace.training.trainer import EnvaceTrainer
-
-    plugins.check_registered()
-    assert get_adv_estimator_fn("role_wise_grpo") is role_wise_grpo
-    assert get_trainer_cls("envace_sync") is EnvaceTrainer
-
-
-def test_what_is_missing_is_named(plugins: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY
-
-    from envace.errors import TrainingError
-
-    monkeypatch.delitem(ADV_ESTIMATOR_REGISTRY, "role_wise_grpo")
-    with pytest.raises(TrainingError, match="estimator role_wise_grpo"):
-        plugins.check_registered()
-
-
-def test_verl_takes_the_trainer_for_a_synchronous_one(plugins: Any) -> None:
-    from envace.training.trainer import EnvaceTrainer
-
-    trainer: Any = object.__new__(EnvaceTrainer)
-    trainer.trainer_mode = "envace_sync"  # as verl's constructor does
-    assert trainer.trainer_mode == "sync"
-
-
-def test_the_platform_answers_everything_that_verl_may_ask(plugins: Any) -> None:
-    from verl.plugin.platform.platform_base import PlatformBase
-
-    from envace.training.cpu_backend.platform import CpuPlatform
-
-    assert not CpuPlatform.__abstractmethods__
-    platform = CpuPlatform()
-    for name in PlatformBase.__abstractmethods__:
-        assert hasattr(platform, name)
-    platform.synchronize()
-    assert platform.device_module.device_count() == platform.device_count() == 1
-    assert str(platform.current_device()) == "cpu" and platform.communication_backend_name() == "gloo"
-
-
-def test_the_rollout_server_has_every_method_that_verl_calls_on_it(plugins: Any) -> None:
-    import verl.workers.rollout.replica as replica
-
-    from envace.training.cpu_backend.rollout_server import CpuReplica, CpuServer, CpuServerAdapter
-
-    called = set(re.findall(r"\bserver\.(\w+)\.remote", inspect.getsource(replica)))
-    assert len(called) >= 7
-    assert [name for name in sorted(called) if not callable(getattr(CpuServer, name, None))] == []
-    assert not CpuReplica.__abstractmethods__ and not CpuServerAdapter.__abstractmethods__
-    taken = set(inspect.signature(CpuServer.generate).parameters)
-    assert taken >= {"request_id", "prompt_ids", "sampling_params", "image_data", "video_data"}
 
 
 class Replicas:
