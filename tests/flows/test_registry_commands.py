@@ -97,8 +97,6 @@ def test_the_gate_is_asked_and_its_refusal_is_the_exit_code(project: Path) -> No
 
 
 @pytest.mark.parametrize(("command", "exit_code"), [("evaluate", 1), ("promote", 2)])
-def test_a_version_that_is_not_there_is_told_with_those_that_are(
-    project: Path, command: str, exit_code: int
-) -> None:
+def test_a_version_that_is_not_there_is_told_with_those_that_are(project: Path, command: str, exit_code: int) -> None:
     code, _, err = envace(project, command, "7")
     assert code == exit_code and f"{NAME}/7: no such version" in err and f"{NAME}/1" in err and "Traceback" not in err
