@@ -80,7 +80,7 @@ def read_lineage(name: str, version: str, root: Path = Path()) -> Lineage:
         version=str(found.version),
         aliases=sorted(found.aliases),
         tags=dict(found.tags),
-        record=_record(texts[RECORD], kept / RECORD),
+        record=json_object(texts[RECORD], kept / RECORD),
         texts=texts,
         lock=stages_of(texts[LOCK], str(kept / LOCK)) if LOCK in texts else [],
         metrics=dict(run.data.metrics),
@@ -98,7 +98,8 @@ def _later(client: MlflowClient, tags: dict[str, str]) -> LaterEvaluation | None
     return LaterEvaluation(local_path(str(run.info.artifact_uri)), run.data.tags.get("benchmark_sha256", "unknown"))
 
 
-def _record(text: str, path: Path) -> dict[str, Any]:
+def json_object(text: str, path: Path | str) -> dict[str, Any]:
+    """A kept file's text, decoded. Raises TrackingError naming it where it is no JSON object any more."""
     try:
         record = json.loads(text)
     except ValueError:

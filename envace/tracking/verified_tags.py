@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from envace.errors import TrackingError
 from envace.tracking.gate import heldout
-from envace.tracking.lineage import EVALUATION, Lineage
+from envace.tracking.lineage import EVALUATION, Lineage, json_object
 from envace.tracking.provenance import DECISION, LOCK
 
 FIGURES = ("reward", "success")
@@ -33,7 +32,7 @@ def _recorded(lineage: Lineage) -> Iterator[tuple[str, str]]:
     if LOCK in lineage.record["files"]:
         yield "dvc_lock_sha256", lineage.record["files"][LOCK]
     if DECISION in lineage.texts:
-        decision = _object(lineage.texts[DECISION], DECISION)
+        decision = json_object(lineage.texts[DECISION], DECISION)
         hashes = ("model_sha256", "data_sha256", "benchmark_sha256")
         yield from ((tag, decision[tag]) for tag in hashes if tag in decision)
     yield from _figures(_file(lineage.artifacts / EVALUATION), "heldout")
@@ -53,14 +52,4 @@ def _figures(evaluation: Any, prefix: str) -> Iterator[tuple[str, str]]:
 def _file(path: Path) -> Any:
     if not path.is_file():
         raise TrackingError(f"{path}: not found")
-    return _object(path.read_text(encoding="utf-8", errors="replace"), str(path))
-
-
-def _object(text: str, where: str) -> Any:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise TrackingError(f"{where}: no longer a JSON object")
-    return found
+    return json_object(path.read_text(encoding="utf-8", errors="replace"), path)
