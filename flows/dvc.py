@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from typing import Literal
 
 from envace.errors import StageError
 from envace.files import write_text
+from envace.processes import child_setup
 from envace.quiet import be_quiet
 from flows import group
 
@@ -86,6 +89,23 @@ def run_stage(
     if outcome is None:
         raise StageError(f"stage {name}: dvc ended well but did not say what it did; is its version the pinned one?")
     return StageOutcome(name, outcome, time.monotonic() - started)
+
+
+def changed_stages(root: Path = Path()) -> set[str] | None:
+    """The stages of which DVC would not say that nothing has changed, by what is there now; None where it cannot tell.
+
+    One question for all stages, where `run_stage` starts a process for each.
+    """
+    be_quiet()
+    command = [sys.executable, "-m", "dvc", "status", "--json"]
+    done = subprocess.run(
+        command, cwd=root, capture_output=True, text=True, check=False, preexec_fn=child_setup(os.getpid())
+    )
+    try:
+        found = json.loads(done.stdout) if done.returncode == 0 else None
+    except ValueError:
+        return None
+    return set(found) if isinstance(found, dict) else None
 
 
 def status(root: Path = Path()) -> int:

@@ -19,7 +19,7 @@ from envace.config import Params
 from envace.errors import EnvaceError
 from envace.tracking.flow_run import FlowRun
 from flows import progress
-from flows.dvc import STAGES, StageOutcome, run_stage
+from flows.dvc import STAGES, StageOutcome, changed_stages, run_stage
 
 GPU = "gpu"
 """The limit, over everything that uses this server, of one training at a time; `envace deploy` makes it."""
@@ -41,9 +41,11 @@ def retries_of(name: str, params: Params) -> dict[str, Any]:
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
-def bring_up_to_date(name: str, force: bool, folder: str) -> Any:
+def bring_up_to_date(name: str, force: bool, folder: str, is_unchanged: bool = False) -> Any:
     """One stage of the project in `folder`. Ends as `Cached` where DVC found its outputs still valid, as `Completed`
     where it ran. Returns that state, with the StageOutcome as its result.
+
+    `is_unchanged`: DVC has said so already, and is not asked again.
     """
     logger = get_run_logger()
     progress.started(name)
@@ -56,8 +58,11 @@ def bring_up_to_date(name: str, force: bool, folder: str) -> Any:
             seen(text)
 
         try:
-            with _slot(name):
-                outcome = run_stage(name, force=force, log=log, root=Path(folder))
+            if is_unchanged:
+                outcome = StageOutcome(name, "unchanged", time.monotonic() - began)
+            else:
+                with _slot(name):
+                    outcome = run_stage(name, force=force, log=log, root=Path(folder))
         except EnvaceError:
             progress.failed(time.monotonic() - began)
             raise
@@ -107,11 +112,15 @@ def stage_by_stage(
     """Run the stages in order up to `last`. `due` says what to force for reasons that lie outside the graph; `record`
     is the flow's run in MLflow.
     """
+    changed, moved = changed_stages(folder), False
     for name in STAGES[: STAGES.index(last) + 1]:
         forced = name in force or (name in due and due[name]())
+        # what was true before the first stage that did something is asked anew after it
+        is_unchanged = changed is not None and not moved and not forced and name not in changed
         run = bring_up_to_date.with_options(**retries_of(name, params))
         with record.stage(name) if record else nullcontext() as recorded:
-            outcome: StageOutcome = run(name, forced, str(folder), return_state=True).result()
+            outcome: StageOutcome = run(name, forced, str(folder), is_unchanged, return_state=True).result()
             if recorded is not None:
                 recorded.outcome = outcome.outcome
+        moved = moved or outcome.outcome != "unchanged"
         yield outcome

@@ -14,9 +14,24 @@ import psutil
 import pytest
 
 from envace.errors import StageError
-from flows.dvc import run_stage
+from flows.dvc import changed_stages, run_stage
 
 Project = Callable[[dict[str, str]], Path]
+
+
+def test_all_stages_are_asked_about_at_once(dvc_project: Callable[[dict[str, str]], Path]) -> None:
+    project = dvc_project({"greet": "echo 1 > greet.out", "wait": "echo 2 > wait.out"})
+    assert changed_stages(project) == {"greet", "wait"}
+    run_stage("greet", root=project, log=lambda _: None)
+    assert changed_stages(project) == {"wait"}
+    run_stage("wait", root=project, log=lambda _: None)
+    assert changed_stages(project) == set()
+    (project / "greet.out").unlink()
+    with (project / "wait.sh").open("a") as script:
+        script.write("# changed\n")
+    assert changed_stages(project) == {"greet", "wait"}
+    (project / "dvc.yaml").write_text("stages: [", encoding="utf-8")
+    assert changed_stages(project) is None
 
 
 def test_a_stage_runs_once_then_is_unchanged_and_comes_back_from_the_cache(dvc_project: Project) -> None:
