@@ -65,6 +65,7 @@ def champion(project: Path) -> str:
     return str(open_store(project).get_model_version_by_alias(NAME, "champion").version)
 
 
+@pytest.mark.slow
 def test_an_evaluation_is_recorded_with_its_version(project: Path) -> None:
     code, out, err = envace(project, "evaluate", "1")
     assert code == 0, out + err
