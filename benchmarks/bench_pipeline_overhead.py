@@ -1,8 +1,8 @@
 """B10: what the flow costs on top of DVC when nothing has changed, with Prefect's server already up.
 
-Both sides find that all stages of the same project are up to date: `envace run` (one Prefect task a stage, each asking
-DVC) and one bare `dvc repro`. They take turns in one session. Exact counters gate the figures: no stage may run, and
-dvc.lock must keep its bytes. The server is that of `envace ui`, started before and not timed.
+Both sides find that all stages of the same project are up to date: `envace run` (one Prefect task a stage, DVC asked
+once for all of them) and one bare `dvc repro`. They take turns in one session. Exact counters gate the figures: no
+stage may run, and dvc.lock must keep its bytes. The server is that of `envace ui`, started before and not timed.
 
 The share is that of a whole tiny run. Where all stages have to run first, that run is timed and is the whole; of a
 project that is up to date already, say with --run-s how long its run took (`envace run` prints it).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from envace.errors import BenchmarkError
 from envace.processes import child_setup, end_group
+from flows.server import free_port
 
 _START_S = 900.0
 """vLLM reads large weights and compiles before it answers."""
@@ -28,7 +28,7 @@ def served(checkpoint: Path, concurrency: int, say: Callable[[str], None]) -> It
 
     That it is ready is asked of the server itself, since each says it in other words.
     """
-    name, port = checkpoint.resolve().name, _free_port()
+    name, port = checkpoint.resolve().name, free_port()
     command = [sys.executable, "-c", "from flows.cli import main; main()", "serve", "--model", str(checkpoint)]
     command += ["--port", str(port), "--name", name, "--max-concurrency", str(concurrency)]
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
@@ -54,11 +54,6 @@ def served(checkpoint: Path, concurrency: int, say: Callable[[str], None]) -> It
         finally:
             end_group(process.pid, grace_s=10.0)
             process.wait()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 def _answers(address: str, name: str) -> bool:

@@ -58,11 +58,6 @@ class FlowRun:
     _guard: Any = field(default_factory=threading.RLock)
     _began_ms: int = field(default_factory=lambda: _now())
 
-    @property
-    def run_id(self) -> str | None:
-        """Its run in MLflow; None before there was anything to tell, and where MLflow cannot be written."""
-        return self._store.run_id if self._store is not None else None
-
     @contextmanager
     def stage(self, name: str) -> Iterator[StageRun]:
         """Record a stage that runs in the block: FINISHED, FAILED after an error, KILLED after an interrupt."""
