@@ -11,8 +11,9 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 run: $(STAMP)
 	@$(BIN)/envace run
 
+# a test that hangs fails by name, with the stacks of its threads
 test: $(STAMP)
-	@$(PYTEST) -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
+	@$(PYTEST) -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder --timeout 600
 
 test-all: $(STAMP)
 	@$(PYTEST) -q

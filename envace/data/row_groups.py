@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 from envace.data.canonical import to_task
 from envace.data.placing import PlacedRow
 from envace.data.task_tables import TaskGroup, group_of
-from envace.errors import StageError
-from envace.processes import die_with_parent
 from envace.types import Task
+from envace.workers import in_processes
 
 MIN_ROWS_FOR_PROCESSES = 2000
 """Below, starting processes takes longer than they save."""
@@ -39,20 +34,7 @@ def made_groups(groups: Iterable[RowGroup], rows: int) -> Iterator[TaskGroup]:
     if rows < MIN_ROWS_FOR_PROCESSES or workers == 1:
         yield from map(make_group, groups)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=die_with_parent) as pool:
-        try:
-            # a few groups ahead of the writer and no more: a group is some ten megabytes
-            ahead: deque[Future[TaskGroup]] = deque()
-            for group in groups:
-                ahead.append(pool.submit(make_group, group))
-                if len(ahead) > workers + 1:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        except BrokenProcessPool:
-            raise StageError(
-                "a worker process was ended from outside, probably for lack of memory; run again"
-            ) from None
+    yield from in_processes(make_group, groups, workers)
 
 
 def make_group(group: RowGroup) -> TaskGroup:

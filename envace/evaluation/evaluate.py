@@ -6,10 +6,8 @@ import asyncio
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from envace.engines.protocol import TokenEngine
 from envace.evaluation.fidelity import measure_fidelity
 from envace.evaluation.played import EngineByRole, Played
 from envace.evaluation.summary import summarise
-from envace.processes import die_with_parent
 from envace.rewards.build import build_judge
 from envace.rewards.kind import reward_kind
 from envace.rollout.batch import unfold_all
@@ -29,6 +26,7 @@ from envace.rollout.judging import can_score
 from envace.rollout.loop import RolloutSettings
 from envace.rollout.records import rollout_row
 from envace.types import Rollout, Task
+from envace.workers import in_processes
 
 MAX_SLOTS = 128
 LABELS = ("policy", "split", "environment")
@@ -54,10 +52,12 @@ def evaluate_policies(
 
     The figures are those of evaluating them one by one: each process has one thread and its own seeds.
     """
-    one = partial(evaluate_policy, tasks=tasks, evaluation=evaluation, rollout=rollout, reward=reward)
-    workers = min(len(policies), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=die_with_parent) as pool:
-        yield from zip(policies, pool.map(one, policies, policies.values()), strict=True)
+    one = partial(_evaluate_pair, tasks=tasks, evaluation=evaluation, rollout=rollout, reward=reward)
+    yield from zip(policies, in_processes(one, policies.items(), os.cpu_count() or 1), strict=True)
+
+
+def _evaluate_pair(named: tuple[str, Played | Path], **settings: Any) -> Evaluation:
+    return evaluate_policy(*named, **settings)
 
 
 def evaluate_policy(

@@ -19,7 +19,7 @@ PLUMBING = {"envace/__init__.py"} | {
     f"envace/{name}.py"
     for name in (
         *("config", "params_basis", "params_training", "profiles", "strict_yaml"),
-        *("errors", "locks", "missing", "processes", "progress", "quiet", "stage"),
+        *("errors", "locks", "missing", "processes", "progress", "quiet", "stage", "workers"),
     )
 }
 
