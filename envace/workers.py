@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Generic, TypeVar
 
 from envace.errors import StageError
@@ -91,8 +93,19 @@ def _work(pipe: Connection, function: Callable[[Item], Result]) -> None:
         try:
             answer = (function(item), None)
         except Exception as error:
-            answer = (None, error)
+            answer = (None, _portable(error))
         pipe.send(answer)
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, where it came from as a note (a pipe carries no traceback); one that cannot travel as its text."""
+    where = traceback.format_exc()
+    try:
+        ForkingPickler.loads(ForkingPickler.dumps(error))  # type: ignore[arg-type]  # typeshed binds `loads` to an instance
+    except Exception:
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    error.add_note(f"In a worker process:\n{where}")
+    return error
 
 
 def _ended() -> StageError:

@@ -30,6 +30,18 @@ def refuse(item: int, *, bad: int) -> int:
     return item
 
 
+class Untravelled(Exception):
+    """Cannot be made again from its arguments, so no pipe carries it."""
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+def fail(item: int) -> int:
+    """Raise what nobody expects."""
+    raise Untravelled(item, item + 1)
+
+
 def large(_: int) -> bytes:
     """An answer that fills the pipe."""
     return b"x" * LARGE
@@ -74,9 +86,16 @@ def test_no_more_items_are_taken_than_there_are_processes_to_work_on_them() -> N
 def test_what_a_worker_raises_is_raised_here_after_the_answers_before_it(before: set[int]) -> None:
     answers = in_processes(functools.partial(refuse, bad=3), range(6), 2)
     assert [next(answers) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(StageError, match="item 3 is bad"):
+    with pytest.raises(StageError, match="item 3 is bad") as raised:
         next(answers)
+    assert "in refuse" in raised.value.__notes__[0], "where in the worker it happened"
     assert children() <= before
+
+
+def test_an_error_that_no_pipe_carries_is_told_by_its_text() -> None:
+    with pytest.raises(RuntimeError, match="Untravelled: 4 and 5") as raised:
+        list(in_processes(fail, [4], 1))
+    assert "in fail" in raised.value.__notes__[0]
 
 
 def test_an_iteration_that_is_left_early_leaves_no_process(before: set[int]) -> None:
