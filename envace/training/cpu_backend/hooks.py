@@ -15,14 +15,16 @@ def install() -> None:
     from verl.workers.engine.base import EngineRegistry
     from verl.workers.rollout import base, replica
 
+    from envace.training.cpu_backend.training_engine import CpuEngineWithLMHead
+
     # The rollout's trainer-side client has only a private table; its server has a registry.
     base._ROLLOUT_REGISTRY[(ROLLOUT_NAME, "async")] = "envace.training.cpu_backend.rollout_server.CpuServerAdapter"
     replica.RolloutReplicaRegistry.register(ROLLOUT_NAME, _replica)
     # verl asks torch for the backend "cpu:gloo,<device>:<backend>": with device cpu torch refuses the repeated name.
     distributed.initialize_global_process_group_ray = init_process_group
-    # The FSDP engine is registered for cuda and npu alone.
+    # verl registers its FSDP engine for cuda and npu alone.
     register = EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cpu")
-    register(fsdp.FSDPEngineWithLMHead)
+    register(CpuEngineWithLMHead)
     # A reference model (KL on) would be offloaded to pinned host memory: it is on the host, and nothing can be pinned.
     fsdp.CPUOffloadPolicy = no_offload  # type: ignore[assignment,misc]
 

@@ -127,6 +127,7 @@ def through_verl(
     config: Any,
     params: AdvantageParams,
     micro_rows: int,
+    engine_class: Any,
 ) -> float:
     """Accumulate the gradient in `model` as one update of verl's FSDP engine does, micro-batch by micro-batch.
 
@@ -137,7 +138,6 @@ def through_verl(
     from tensordict import TensorDict
     from verl.utils import tensordict_utils as tu
     from verl.utils.config import omega_conf_to_dataclass
-    from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead
     from verl.workers.engine.utils import prepare_micro_batches
     from verl.workers.utils.losses import ppo_loss
 
@@ -166,7 +166,7 @@ def through_verl(
     tu.assign_non_tensor(
         data, global_batch_size=sum(max(1, len(r.spans)) for r in rows if r.counts)
     )  # as MeanOverCounted says
-    engine: Any = object.__new__(FSDPEngineWithLMHead)
+    engine: Any = object.__new__(engine_class)
     engine.module, engine.pad_to_length, engine._autocast_dtype = model, None, torch.float32
     engine.engine_config = SimpleNamespace(entropy_checkpointing=False)
     engine.get_data_parallel_group = lambda: None
@@ -183,6 +183,16 @@ def gradients(model: Any) -> dict[str, torch.Tensor]:
     return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
+@pytest.fixture(params=["verl's", "of the CPU backend"])
+def engine_class(request: pytest.FixtureRequest, plugins: Any) -> Any:
+    """The classes of engines that train."""
+    from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead
+
+    from envace.training.cpu_backend.training_engine import CpuEngineWithLMHead
+
+    return FSDPEngineWithLMHead if request.param == "verl's" else CpuEngineWithLMHead
+
+
 @pytest.mark.parametrize("micro_rows", [12, 3])
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 @pytest.mark.parametrize("moved", [False, True], ids=["on policy", "clipped"])
@@ -192,6 +202,7 @@ def test_loss_and_gradient_of_verl_are_those_of_the_objective(
     random_model: Callable[..., Any],
     params: Params,
     run_paths: RunPaths,
+    engine_class: Any,
     micro_rows: int,
     temperature: float,
     moved: bool,
@@ -214,7 +225,7 @@ def test_loss_and_gradient_of_verl_are_those_of_the_objective(
     objective.backward()
     wanted = gradients(model)
     model.zero_grad()
-    loss = through_verl(model, rows, old, reference, config, chosen.advantage, micro_rows)
+    loss = through_verl(model, rows, old, reference, config, chosen.advantage, micro_rows, engine_class)
     assert loss == pytest.approx(objective.item(), abs=1e-5)
     found = gradients(model)
     assert found.keys() == wanted.keys()
@@ -260,7 +271,12 @@ def as_shared(rows: list[Row], old: list[torch.Tensor]) -> tuple[list[Row], list
 
 @pytest.mark.parametrize("moved", [False, True], ids=["on policy", "clipped"])
 def test_rows_of_several_outputs_give_loss_and_gradient_of_one_row_an_output(
-    plugins: Any, random_model: Callable[..., Any], params: Params, run_paths: RunPaths, moved: bool
+    plugins: Any,
+    random_model: Callable[..., Any],
+    params: Params,
+    run_paths: RunPaths,
+    engine_class: Any,
+    moved: bool,
 ) -> None:
     train = params.train_policy.model_copy(update={"clip_ratio": 0.1, "micro_batch_rows": 2})
     chosen = params.model_copy(update={"train_policy": train})
@@ -277,7 +293,7 @@ def test_rows_of_several_outputs_give_loss_and_gradient_of_one_row_an_output(
     model.zero_grad()
     shared, before = as_shared(rows, old)
     assert len(shared) == 4 < len(rows)
-    loss = through_verl(model, shared, before, before, config, chosen.advantage, 2)
+    loss = through_verl(model, shared, before, before, config, chosen.advantage, 2, engine_class)
     assert loss == pytest.approx(objective.item(), abs=1e-5)
     found = gradients(model)
     scale = max(float(g.abs().max()) for g in wanted.values())

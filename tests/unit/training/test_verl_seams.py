@@ -81,6 +81,14 @@ SEAMS: list[tuple[str, str, list[str]]] = [
     ("verl.workers.engine.base", "EngineRegistry.register", ["model_type", "backend", "device"]),
     ("verl.workers.engine.base", "EngineRegistry._engines", []),
     ("verl.workers.engine.fsdp.transformer_impl", "FSDPEngineWithLMHead", []),
+    ("verl.workers.engine.fsdp.transformer_impl", "FSDPEngineWithLMHead.prepare_model_inputs", ["micro_batch"]),
+    (
+        "verl.workers.engine.fsdp.transformer_impl",
+        "FSDPEngineWithLMHead.prepare_model_outputs",
+        ["output", "output_args", "micro_batch", "logits_processor_func"],
+    ),
+    ("verl.utils.tensordict_utils", "get_non_tensor_data", ["data", "key", "default"]),
+    ("verl.utils.torch_functional", "entropy_from_logits", ["logits"]),
     ("verl.workers.engine.fsdp.transformer_impl", "CPUOffloadPolicy", ["pin_memory"]),
     # called on worker groups, whose methods are these
     ("verl.workers.engine_workers", "ActorRolloutRefWorker.init_model", []),
@@ -144,8 +152,9 @@ ATTRIBUTES = [
 ]
 # names that are set on verl's modules by importing them whole: (module as imported, attribute)
 WHOLE_MODULES = {
+    "verl.utils.tensordict_utils": ["get_non_tensor_data"],
     "verl.utils.distributed": ["initialize_global_process_group_ray"],
-    "verl.workers.engine.fsdp.transformer_impl": ["FSDPEngineWithLMHead", "CPUOffloadPolicy"],
+    "verl.workers.engine.fsdp.transformer_impl": ["CPUOffloadPolicy"],
     "verl.workers.rollout.base": ["_ROLLOUT_REGISTRY"],
     "verl.workers.rollout.replica": ["RolloutReplicaRegistry"],
     "transfer_queue": ["kv_batch_get"],
