@@ -3,16 +3,15 @@
 Both train the same policy on the same tasks (one user message, one tool) and are timed by the step, the first one left
 out. TRL lives in a venv of its own (`.envace/venvs/trl`, made on the first run: 1.2 GB).
 
-Two sides of ours: `ours` trains method grpo, whose calls are answered by the tool's code, so that both sides have the
-same work; `rehearsing` is the method itself, which also writes what the tool answers and trains on it.
+Two sides of ours: `ours` trains method grpo, whose calls a server answers, so that both sides have the same work;
+`rehearsing` is the method itself, which also writes what the tool answers and trains on it.
 
-Equal (ours, TRL): weights, tokenizer, prompts (compared id by id), the tool and who runs it, the reward in code, tasks,
-rollouts a step, one training row a rollout, rows of a micro-batch, most act outputs a rollout, temperature 1, fp32, one
-thread for the tensor work, one update a step with the same learning rate, AdamW, clipping and no KL; the versions of
-torch and transformers.
+Equal (ours, TRL): weights, tokenizer, prompts (compared id by id), the tools and who runs them (one server on loopback,
+asked in the words in which method grpo asks a simulator), the reward in code, tasks, rollouts a step, one training row
+a rollout, rows of a micro-batch, most act outputs a rollout, temperature 1, fp32, one thread for the tensor work, one
+update a step with the same learning rate, AdamW, clipping and no KL; the versions of torch and transformers.
 
 Not equal, and in whose favour:
-- our tool answers over HTTP on loopback, as method grpo asks a simulator, TRL calls a function: TRL's favour
 - ours runs on Ray (server, trainer and storage in processes of their own, which may use a second core for their
   bookkeeping), TRL in one process: ours, where there is a core to spare
 - TRL's token limit holds for the whole rollout, results included, ours for each output: whichever ends earlier
@@ -32,6 +31,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
+from keyword import iskeyword
 from pathlib import Path
 
 from trl_venv import trl_python
@@ -40,29 +40,38 @@ from envace.chat.layout import ChatLayout
 from envace.config import Params, load_params, parse_params
 from envace.data.canonical import to_task
 from envace.data.sample import build_world, to_raw_record
+from envace.data.sample.catalogue import CATALOGUE
 from envace.data.sample.conversations import draw_conversations
-from envace.experiment.merging import SIMULATOR_AT, SIMULATOR_MODEL, with_changes
+from envace.experiment.merging import with_changes
+from envace.experiment.simulator import world_simulator
 from envace.files import read_json, write_json
 from envace.types import Task
 
 GOAL = 1.3
 ROOT = Path(__file__).resolve().parents[1]
-TOOL = "get_weather"
+ORDERS = ("cancel_order", "find_order", "return_order", "track_order")
+WORKS = {
+    "one-call": (("get_weather",), ("get_weather",)),
+    "chain": (ORDERS, ORDERS),
+    "many-tools": (ORDERS, tuple(n for n, tool in CATALOGUE.items() if not any(map(iskeyword, tool.parameters)))),
+}
+"""By kind of work: which tools a task needs, and which are on offer (TRL takes functions, whose parameters are never
+keywords of Python). An order must be found before anything is done with it, so those tasks need two calls."""
 SIDES = ["ours", "rehearsing", "TRL"]
 
 
 def main() -> None:
     options = arguments()
     os.environ["OMP_NUM_THREADS"] = "1"
-    params, tasks = sized(load_params(ROOT / "params.yaml"), options), list(islice(one_tool_tasks(), options.tasks))
+    params, tasks = sized(load_params(ROOT / "params.yaml"), options), list(islice(drawn(options.work), options.tasks))
     python = trl_python(ROOT)
     sides = {}
-    with tempfile.TemporaryDirectory(prefix="envace-bench-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="envace-bench-") as scratch, world_simulator() as server:
         for _ in range(options.tries):
             for name, run in (
-                ("ours", lambda p, *rest: ours(by_code(p), *rest)),
+                ("ours", lambda p, *rest: ours(by_server(p, server.base_url), *rest)),
                 ("rehearsing", ours),
-                ("TRL", lambda *a: theirs(python, options.continuous_batching, *a)),
+                ("TRL", lambda *a: theirs(python, options.continuous_batching, server.base_url, *a)),
             ):
                 if name in options.sides:
                     found = run(params, tasks, options.model.resolve(), Path(tempfile.mkdtemp(dir=scratch)))
@@ -101,22 +110,21 @@ def sized(params: Params, options: argparse.Namespace) -> Params:
     return params.model_copy(update={"rollout": rollout, "train_policy": train})
 
 
-def by_code(params: Params) -> Params:
-    """The same with the calls answered by a simulator, the tool's code (`our_side` puts in where it listens)."""
-    endpoint = {"base_url": SIMULATOR_AT, "model": SIMULATOR_MODEL}
+def by_server(params: Params, base_url: str) -> Params:
+    """The same with the calls answered by the server of the sample's tools."""
     changes = {"train_policy.method": "grpo"}
-    changes |= {f"train_policy.simulator.endpoint.{key}": value for key, value in endpoint.items()}
+    changes |= {f"train_policy.simulator.endpoint.{k}": v for k, v in (("base_url", base_url), ("model", "world"))}
     return parse_params(with_changes(params.model_dump(mode="json"), changes, "bench"), "bench")
 
 
-def one_tool_tasks() -> Iterator[Task]:
-    """Sample tasks of one turn that need the tool, with nothing else on offer."""
-    world = build_world(0)
+def drawn(work: str) -> Iterator[Task]:
+    """Sample tasks of one turn that this kind of work fits, all with the same tools on offer."""
+    world, (needed, offered) = build_world(0), WORKS[work]
     for conversation in draw_conversations(world, 0, "train"):
-        calls = [c.tool_name for t in conversation.turns for step in t.steps for c in step]
-        if len(conversation.turns) == 1 and calls and set(calls) == {TOOL}:
-            alone = replace(conversation, tools=(TOOL,))
-            yield to_task(to_raw_record(world, alone), "train", [], "sample")
+        steps = [step for turn in conversation.turns for step in turn.steps]
+        fits = len(steps) == (1 if work == "one-call" else 2) and {c.tool_name for s in steps for c in s} <= set(needed)
+        if len(conversation.turns) == 1 and fits:
+            yield to_task(to_raw_record(world, replace(conversation, tools=offered)), "train", [], "sample")
 
 
 def ours(params: Params, tasks: list[Task], model: Path, scratch: Path) -> dict[str, float]:
@@ -129,7 +137,7 @@ def ours(params: Params, tasks: list[Task], model: Path, scratch: Path) -> dict[
 
 
 def theirs(
-    python: Path, continuous: bool, params: Params, tasks: list[Task], model: Path, scratch: Path
+    python: Path, continuous: bool, tools_at: str, params: Params, tasks: list[Task], model: Path, scratch: Path
 ) -> dict[str, float]:
     """Train with TRL in its own venv."""
     from transformers import AutoTokenizer
@@ -141,6 +149,7 @@ def theirs(
         "tasks": [t.model_dump() for t in tasks],
         "prompt_ids": prompts,
         "continuous_batching": continuous,
+        "tools_at": tools_at,
     }
     write_json(scratch / "work.json", work)
     return run_side([str(python), str(Path(__file__).with_name("trl_side.py")), str(model), str(scratch)], scratch)
@@ -160,6 +169,7 @@ def run_side(command: list[str], scratch: Path) -> dict[str, float]:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=ROOT / "models/base", help="a policy that can call the tool")
+    parser.add_argument("--work", choices=WORKS, default="one-call", help="what the tasks need")
     parser.add_argument("--tasks", type=int, default=48, help="different tasks to draw from")
     parser.add_argument("--steps", type=int, default=8, help="training steps, the first one not counted")
     parser.add_argument("--outputs", type=int, default=4, help="most act outputs a rollout")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from statistics import fmean
 
@@ -16,8 +15,6 @@ from envace.types import Role, Task
 def main() -> None:
     model, scratch = map(Path, sys.argv[1:])
     be_quiet()
-    from envace.experiment.merging import with_simulator
-    from envace.experiment.simulator import world_simulator
     from envace.training.bring_home import TrainingOutputs
     from envace.training.launch import train
 
@@ -25,10 +22,7 @@ def main() -> None:
     tasks = [Task.model_validate(t) for t in work["tasks"]]
     outputs = TrainingOutputs(scratch / "policy", scratch / "trained", scratch / "reports", scratch / "timings.json")
     params = parse_params(work["params"], "work.json")
-    with world_simulator() if params.train_policy.method == "grpo" else nullcontext() as server:
-        if server:  # the tool's code answers
-            params = with_simulator(params, server.base_url)
-        train(params, tasks, model, scratch / "state", outputs)
+    train(params, tasks, model, scratch / "state", outputs)
     write_json(scratch / "figures.json", figures(scratch, own_rehearsals=params.train_policy.method != "grpo"))
 
 

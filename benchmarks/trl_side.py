@@ -1,12 +1,15 @@
-"""TRL's side of bench_vs_trl.py, run in TRL's venv: GRPOTrainer with the one tool. Arguments: model, scratch folder."""
+"""TRL's side of bench_vs_trl.py, in TRL's venv: GRPOTrainer with the tasks' tools. Arguments: model, scratch folder."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
 
+import httpx
 import torch
 from datasets import Dataset
 from our_side import rates
@@ -15,24 +18,36 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.chat_template_utils import qwen3_schema
 
 from envace.config import Params, parse_params
-from envace.data.sample.environment import SampleEnvironment
+from envace.data.sample.catalogue import CATALOGUE
 from envace.files import compact_json, read_json, write_json
 from envace.rewards.outcome import score_turn
 from envace.types import Task, ToolCall
 
-WORLD = SampleEnvironment(0)
 Message = dict[str, Any]
 
 
-def get_weather(city: str, day: str) -> str:
-    """
-    Weather of a city on a day
+def python_tool(name: str, server: httpx.Client) -> Callable[..., str]:
+    """A tool of the sample as TRL takes one: a function whose signature and docstring say what its schema says.
 
-    Args:
-        city: the city
-        day: the day
+    The server answers; it is asked as method grpo asks a simulator.
     """
-    return compact_json(WORLD.respond("get_weather", {"city": city, "day": day}))
+    spec, kinds = CATALOGUE[name], {"string": str, "integer": int}
+
+    def call(**arguments: Any) -> str:
+        written = compact_json({"name": name, "arguments": arguments})
+        messages = [
+            {"role": "assistant", "content": f"<tool_call>{written}</tool_call>"},
+            {"role": "user", "content": "Answer call 1 of the 1 in the last assistant message."},
+        ]
+        answer = server.post("chat/completions", json={"model": "world", "messages": messages}).raise_for_status()
+        return answer.json()["choices"][0]["message"]["content"]
+
+    hints = {key: kinds[kind] for key, kind in spec.parameters.items()}
+    parameters = [Parameter(key, Parameter.KEYWORD_ONLY, annotation=hint) for key, hint in hints.items()]
+    call.__name__, call.__annotations__ = name, hints
+    call.__doc__ = "\n".join([spec.description, "", "Args:", *(f"    {key}: the {key}" for key in hints)])
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return call
 
 
 class Clock(TrainerCallback):
@@ -88,13 +103,13 @@ def main() -> None:
         return given
 
     rows = [{"prompt": [{"role": "user", "content": t.turns[0].user_message}], "task": i} for i, t in enumerate(tasks)]
-    clock = Clock()
+    clock, server = Clock(), httpx.Client(base_url=work["tools_at"])
     trainer = WatchedTrainer(
         model=model,
         processing_class=tokenizer,
         reward_funcs=reward,
         train_dataset=Dataset.from_list(rows),
-        tools=[get_weather],
+        tools=[python_tool(tool.name, server) for tool in tasks[0].tools],
         args=config(params, scratch, work["continuous_batching"]),
         callbacks=[clock],
         prompt_ids=work["prompt_ids"],

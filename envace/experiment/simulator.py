@@ -50,6 +50,7 @@ class WorldServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: WorldServer
+    protocol_version = "HTTP/1.1"  # keeps connections: a call costs less than making one
 
     def do_POST(self) -> None:
         """One completion."""
