@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from tensordict import TensorDict
 from torch.nn.functional import cross_entropy
 from verl.utils import tensordict_utils as tu
 from verl.utils.torch_functional import entropy_from_logits
@@ -22,9 +21,9 @@ class CpuEngineWithLMHead(FSDPEngineWithLMHead):
     a GPU; on a CPU with a small model the two cost a third of an update.
     """
 
-    def prepare_model_inputs(self, micro_batch: TensorDict) -> tuple[dict[str, Any], dict[str, Any]]:
+    def prepare_model_inputs(self, micro_batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """verl's inputs, and how many columns of logits the model is to compute."""
-        inputs, args = super().prepare_model_inputs(micro_batch)
+        inputs, args = super().prepare_model_inputs(micro_batch)  # type: ignore[attr-defined]
         if not any(tu.get_non_tensor_data(micro_batch, name, default=False) for name in _LEFT_TO_VERL):
             shortest = int(micro_batch["prompts"].offsets().diff().min())
             args[_FIRST] = max(0, shortest - 1)  # the position before a response predicts its first token
@@ -32,11 +31,12 @@ class CpuEngineWithLMHead(FSDPEngineWithLMHead):
         return inputs, args
 
     def prepare_model_outputs(
-        self, output: Any, output_args: dict[str, Any], micro_batch: TensorDict, logits_processor_func: Any
+        self, output: Any, output_args: dict[str, Any], micro_batch: Any, logits_processor_func: Any
     ) -> dict[str, torch.Tensor]:
         """Log-probabilities of the next token, and entropies where asked for: nested (rows, tokens)."""
         if _FIRST not in output_args:
-            return super().prepare_model_outputs(output, output_args, micro_batch, logits_processor_func)
+            theirs = super().prepare_model_outputs  # type: ignore[attr-defined]
+            return theirs(output, output_args, micro_batch, logits_processor_func)
         offsets = micro_batch["input_ids"].offsets()
         lengths, prompts = offsets.diff(), micro_batch["prompts"].offsets().diff()
         row = torch.repeat_interleave(lengths)  # of each token of the micro-batch, rows one after the other
