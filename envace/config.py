@@ -10,16 +10,9 @@ from pydantic import Field, ValidationError, model_validator
 from envace.errors import ConfigError
 from envace.params_basis import MAY_BE_SECRET, Count, Positive, SamplingParams, Section, Share
 from envace.params_basis import EndpointParams as EndpointParams
+from envace.params_sample import SampleParams as SampleParams
 from envace.params_training import TrainPolicyParams as TrainPolicyParams
 from envace.profiles import unfilled
-
-
-class SampleParams(Section):
-    seed: int
-    train_tasks: Count
-    heldout_tasks: Count
-    hard_tasks: Count
-    faulty_share: Share
 
 
 class HubParams(Section):

@@ -10,6 +10,7 @@ from typing import Any
 from envace.config import FetchDataParams, SampleParams
 from envace.data.local_files import copy_files
 from envace.data.reader import count_rows
+from envace.data.sample.conversations import evenly, usual_length
 from envace.data.sample.rows import sample_rows
 from envace.data.sample.turns import Partition
 from envace.data.sample.world import build_world
@@ -94,6 +95,7 @@ _FETCHERS = {"sample": _from_sample, "file": _from_files, "hub": _from_hub}
 def _write_sample(params: SampleParams, folder: Path) -> dict[Path, int]:
     """The files with their numbers of rows."""
     world = build_world(params.seed)
+    lengths = evenly(*params.turns) if params.turns else usual_length
     wanted: dict[Partition, int] = {
         "train": params.train_tasks,
         "heldout": params.heldout_tasks,
@@ -101,7 +103,7 @@ def _write_sample(params: SampleParams, folder: Path) -> dict[Path, int]:
     }
     for partition, count in wanted.items():
         share = params.faulty_share if partition == "train" else 0.0
-        rows = sample_rows(world, count, params.seed, partition, share)
+        rows = sample_rows(world, count, params.seed, partition, share, lengths)
         text = json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=1)
         (folder / f"{partition}.json").write_text(text + "\n", encoding="utf-8")
     return {folder / f"{partition}.json": count for partition, count in wanted.items()}

@@ -18,7 +18,7 @@ SECTIONS = set(Params.model_fields) - {"profile"}
 PLUMBING = {"envace/__init__.py"} | {
     f"envace/{name}.py"
     for name in (
-        *("config", "params_basis", "params_training", "profiles", "strict_yaml"),
+        *("config", "params_basis", "params_sample", "params_training", "profiles", "strict_yaml"),
         *("errors", "locks", "missing", "processes", "progress", "quiet", "stage", "workers"),
     )
 }

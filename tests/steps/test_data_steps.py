@@ -44,6 +44,13 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(tmp_path / "project")
 
 
+def test_the_sample_has_conversations_of_the_length_that_is_asked_for(small: Params) -> None:
+    fetch_data.run(_with(small, sample=small.fetch_data.sample.model_copy(update={"turns": [2, 3]})))
+    for name in ("train", "heldout", "hard"):
+        turns = [len(row["outcome"]["turns"]) for row in _read(f"data/raw/{name}.json") if row.get("outcome")]
+        assert set(turns) == {2, 3}, name
+
+
 def test_the_sample_goes_through_all_stages_twice_with_the_same_bytes(
     small: Params, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,6 +38,13 @@ def test_an_unknown_key_is_named(raw: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize("turns", [[4, 2], [1, 9], [2], [0, 3], 4])
+def test_turns_that_are_no_range_are_refused(raw: dict[str, Any], turns: Any) -> None:
+    raw["fetch_data"]["sample"]["turns"] = turns
+    message = told(raw)
+    assert "fetch_data.sample" in message and "1 wrong key(s)" in message
+
+
 def test_a_missing_key_is_named(raw: dict[str, Any]) -> None:
     del raw["fetch_data"]["sample"]["seed"]
     assert "fetch_data.sample.seed: missing; add it" in told(raw)

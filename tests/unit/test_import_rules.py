@@ -27,7 +27,7 @@ WITHOUT_TORCH = (
         f"envace/{name}.py"
         for name in ("types", "config", "errors", "files", "stage", "locks", "processes", "quiet", "workers")
     ),
-    *(f"envace/{name}.py" for name in ("params_basis", "params_training", "profiles")),
+    *(f"envace/{name}.py" for name in ("params_basis", "params_sample", "params_training", "profiles")),
     *(f"envace/{name}/" for name in ("tools", "rewards", "rehearsal", "data", "report", "endpoints", "serving")),
     *("envace/chat/parser.py", "flows/", "pipeline_steps/"),
 )

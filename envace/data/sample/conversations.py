@@ -29,6 +29,11 @@ def usual_length(rng: random.Random) -> int:
     return rng.choices([1, 2, 3], TURN_SHARES)[0]
 
 
+def evenly(fewest: int, most: int) -> Lengths:
+    """Any number of turns from the fewest to the most, equally often."""
+    return lambda rng: rng.randint(fewest, most)
+
+
 @dataclass(frozen=True)
 class Conversation:
     """One conversation over one domain: the tools it offers (right ones and distractors) and its turns."""
@@ -59,10 +64,15 @@ def partition_of(user_message: str) -> Partition:
 
 
 def generate_conversations(
-    world: World, count: int, seed: int, partition: Partition, purpose: str = "tasks"
+    world: World,
+    count: int,
+    seed: int,
+    partition: Partition,
+    purpose: str = "tasks",
+    lengths: Lengths = usual_length,
 ) -> list[Conversation]:
     """The first `count` conversations that `draw_conversations` gives; raises DataError like it."""
-    return list(islice(draw_conversations(world, seed, partition, purpose), count))
+    return list(islice(draw_conversations(world, seed, partition, purpose, lengths), count))
 
 
 def draw_conversations(

@@ -9,7 +9,7 @@ from copy import deepcopy
 from itertools import chain, islice
 from typing import Any
 
-from envace.data.sample.conversations import draw_conversations, generate_conversations
+from envace.data.sample.conversations import Lengths, draw_conversations, generate_conversations, usual_length
 from envace.data.sample.large import large_rows
 from envace.data.sample.records import to_raw_record
 from envace.data.sample.row_faults import ROW_FAULTS, spoil_rows
@@ -18,10 +18,15 @@ from envace.data.sample.world import World
 
 
 def sample_rows(
-    world: World, count: int, seed: int, partition: Partition, faulty_share: float = 0.0
+    world: World,
+    count: int,
+    seed: int,
+    partition: Partition,
+    faulty_share: float = 0.0,
+    lengths: Lengths = usual_length,
 ) -> list[dict[str, Any]]:
     """`count` raw records of a partition. `faulty_share` of them are spoiled; ask for that in training files only."""
-    conversations = generate_conversations(world, count, seed, partition)
+    conversations = generate_conversations(world, count, seed, partition, lengths=lengths)
     rows = [to_raw_record(world, conversation) for conversation in conversations]
     spoil_rows(rows, faulty_share, seed)
     return rows

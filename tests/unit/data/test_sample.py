@@ -21,11 +21,13 @@ from envace.data.sample import (
     tool_spec,
 )
 from envace.data.sample.catalogue import DOMAINS
+from envace.data.sample.conversations import evenly
 from envace.data.sample.rows import sample_rows
 from envace.data.sample.turns import Partition
 from envace.data.sample.vocabulary import COMMON, RESERVED
 from envace.errors import DataError
 from envace.files import canonical_json, compact_json
+from envace.params_sample import MOST_TURNS
 
 WORLD = build_world(0)
 SIZES: dict[Partition, int] = {"train": 400, "heldout": 120, "hard": 60}
@@ -143,6 +145,19 @@ def test_rows_are_the_same_on_every_run_and_only_training_rows_are_spoiled(world
     assert canonical_json(rows) == canonical_json(sample_rows(build_world(0), 200, 0, "train", 0.05))
     right = sample_rows(world, 200, 0, "train")
     assert sum(one != other for one, other in zip(rows, right, strict=True)) == 10
+
+
+@pytest.mark.parametrize("turns", [(1, 1), (4, 6), (MOST_TURNS, MOST_TURNS)])
+@pytest.mark.parametrize(("partition", "count"), [("train", 60), ("heldout", 60), ("hard", 60)])
+def test_conversations_have_as_many_turns_as_are_asked_for(
+    world: World, partition: Partition, count: int, turns: tuple[int, int]
+) -> None:
+    made = generate_conversations(world, count, 0, partition, lengths=evenly(*turns))
+    lengths = [len(conversation.turns) for conversation in made]
+    assert {min(lengths), max(lengths)} == set(turns)
+    for conversation in made:
+        said = [turn.user_message for turn in conversation.turns]
+        assert len(set(said)) == len(said) and {partition_of(message) for message in said} == {partition}
 
 
 def test_too_many_conversations_are_refused_in_words(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
