@@ -1,7 +1,7 @@
-"""B7: rollouts a second of our CPU training against TRL's GRPOTrainer with a tool, whole training steps.
+"""B7: rollouts a second of our CPU training against TRL's GRPOTrainer with tools, whole training steps.
 
-Both train the same policy on the same tasks (one user message, one tool) and are timed by the step, the first one left
-out. TRL lives in a venv of its own (`.envace/venvs/trl`, made on the first run: 1.2 GB).
+Both train the same policy on the same tasks (one user message; --work says what it needs) and are timed by the step,
+the first one left out. TRL lives in a venv of its own (`.envace/venvs/trl`, made on the first run: 1.2 GB).
 
 Two sides of ours: `ours` trains method grpo, whose calls a server answers, so that both sides have the same work;
 `rehearsing` is the method itself, which also writes what the tool answers and trains on it.
@@ -42,7 +42,7 @@ from envace.data.canonical import to_task
 from envace.data.sample import build_world, to_raw_record
 from envace.data.sample.catalogue import CATALOGUE
 from envace.data.sample.conversations import draw_conversations
-from envace.experiment.merging import with_changes
+from envace.experiment.merging import SIMULATOR_MODEL, with_changes
 from envace.experiment.simulator import world_simulator
 from envace.files import read_json, write_json
 from envace.types import Task
@@ -112,8 +112,11 @@ def sized(params: Params, options: argparse.Namespace) -> Params:
 
 def by_server(params: Params, base_url: str) -> Params:
     """The same with the calls answered by the server of the sample's tools."""
-    changes = {"train_policy.method": "grpo"}
-    changes |= {f"train_policy.simulator.endpoint.{k}": v for k, v in (("base_url", base_url), ("model", "world"))}
+    changes = {
+        "train_policy.method": "grpo",
+        "train_policy.simulator.endpoint.base_url": base_url,
+        "train_policy.simulator.endpoint.model": SIMULATOR_MODEL,
+    }
     return parse_params(with_changes(params.model_dump(mode="json"), changes, "bench"), "bench")
 
 

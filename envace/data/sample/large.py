@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from envace.data.sample.catalogue import CATALOGUE
-from envace.data.sample.conversations import Conversation, draw_conversations
+from envace.data.sample.conversations import Conversation, draw_conversations, evenly
 from envace.data.sample.long_texts import SYSTEM_MESSAGES
 from envace.data.sample.long_tools import long_tools
 from envace.data.sample.pretty import pretty_json
@@ -42,10 +42,7 @@ def large_rows(world: World, seed: int, partition: Partition, row_bytes: int) ->
     usual = max(2, round((row_bytes - fixed) / _TURN_BYTES))
     turn_bytes = (row_bytes - fixed) / usual
     spread = max(1, usual // 3)
-
-    def lengths(draw: random.Random) -> int:
-        return draw.randint(usual - spread, usual + spread)
-
+    lengths = evenly(usual - spread, usual + spread)
     for conversation in draw_conversations(world, seed, partition, purpose="large tasks", lengths=lengths):
         record = _long_record(world, conversation, pools, rng)
         told = {**record, "tools": []}  # they are always about equally long

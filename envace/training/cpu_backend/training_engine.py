@@ -18,7 +18,7 @@ class CpuEngineWithLMHead(FSDPEngineWithLMHead):
     """The engine that trains. Its results are verl's, but for the positions that no loss reads, which are 0.
 
     verl computes logits for prompts too, and takes log-probabilities in a loop over tokens, which spares the memory of
-    a GPU; on a CPU with a small model the two cost a third of an update.
+    a GPU; on a CPU with a small model the two cost time for nothing (benchmarks/README.md).
     """
 
     def prepare_model_inputs(self, micro_batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
