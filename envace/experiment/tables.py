@@ -21,19 +21,28 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def policy_table(record: Record) -> list[str]:
-    """Reward, success and rehearser of every policy of every arm and seed. Policies that arms share stand once."""
+    """Reward, success and rehearser of every policy of every arm and seed.
+
+    Policies that arms share stand once; where arms have several of a kind, each says of which arm it is.
+    """
     head = ["policy", "seed", "reward, code", "success, code", "reward, rehearsed", "success, rehearsed"]
     head += ["fidelity: exact", "error recall", "malformed"]
-    rows: dict[tuple[str, ...], list[str]] = {}
+    kinds: dict[
+        tuple[int, str, str], dict[tuple[str, ...], str]
+    ] = {}  # figures, and the first arm with them
     for name, arm in record["arms"].items():
         for seed, found in arm["seeds"].items():
             for role, figures in found["policies"].items():
                 who = f"{name}: trained" if role == "trained" else ROLES[role]
-                cells = [who, seed, *_rewards(figures), *rehearser(figures)]
-                rows.setdefault(tuple(cells), cells)
-    order = list(ROLES.values())
-    last = len(order)
-    return table(head, sorted(rows.values(), key=lambda r: (int(r[1]), order.index(r[0]) if r[0] in order else last)))
+                place = len(ROLES) if role == "trained" else list(ROLES).index(role)
+                cells = (*_rewards(figures), *rehearser(figures))
+                kinds.setdefault((place, seed, who), {}).setdefault(cells, name)
+    rows = [
+        [who if len(found) == 1 else f"{who} (of {name})", seed, *cells]
+        for (_, seed, who), found in sorted(kinds.items(), key=lambda kind: (int(kind[0][1]), kind[0][0]))
+        for cells, name in found.items()
+    ]
+    return table(head, rows)
 
 
 def rehearser(figures: Record) -> list[str]:
@@ -82,16 +91,15 @@ def comparison_table(record: Record) -> list[str]:
 
 
 def spread_table(record: Record) -> list[str]:
-    """Mean and standard deviation over seeds of every policy."""
+    """Mean and standard deviation over seeds of every policy; of those that arms share, of the first arm."""
     head = ["policy", "seeds", *(f"{f}, {w}" for w in ("code", "rehearsed") for f in ("reward", "success"))]
-    rows = []
+    rows: dict[tuple[str, ...], str] = {}
     for name, arm in record["arms"].items():
         for role, environments in arm["spread"].items():
-            if role == "trained" or name == next(iter(record["arms"])):
-                who = f"{name}: trained" if role == "trained" else f"{ROLES[role]} (of {name})"
-                cells = [_spread(environments.get(e, {}).get(f)) for e in WHERE for f in ("reward", "success")]
-                rows.append([who, str(len(arm["seeds"])), *cells])
-    return table(head, rows)
+            who = f"{name}: trained" if role == "trained" else ROLES[role]
+            cells = [_spread(environments.get(e, {}).get(f)) for e in WHERE for f in ("reward", "success")]
+            rows.setdefault((who, str(len(arm["seeds"])), *cells), name if role != "trained" else "")
+    return table(head, [[who + (f" (of {name})" if name else ""), *cells] for (who, *cells), name in rows.items()])
 
 
 def interval(found: Record | None) -> str:

@@ -100,6 +100,20 @@ def test_every_reward_has_its_rehearser_beside_it(record: Record) -> None:
     assert table.count("| envace: trained |") == table.count("| shared: trained |") == 2
 
 
+def test_arms_with_starts_of_their_own_show_each_of_them(record: Record) -> None:
+    other = copy.deepcopy(record)
+    for found in other["arms"]["shared"]["seeds"].values():
+        found["policies"]["start"]["true"]["reward"] = 0.123
+    other["arms"]["shared"]["spread"]["start"]["true"]["reward"]["mean"] = 0.123
+    text = page(other)
+    spread, policies = text[text.index("### Spread") : text.index("### Every")], text[text.index("### Every policy") :]
+    for name in ("envace", "shared"):
+        assert spread.count(f"| start of training (of {name}) |") == 1
+        assert policies.count(f"| start of training (of {name}) |") == 2  # once a seed
+    assert policies.count("| ceiling: clean references |") == 2  # still shared
+    assert spread.count("ceiling: clean references") == page(record).count("ceiling: clean references (of envace)") == 1
+
+
 def test_what_is_not_finished_is_named(run: Callable[..., Record], make_plan: Callable[..., Plan]) -> None:
     part = run(make_plan(ARMS), arms=["envace"], seeds=[0])
     assert "Not finished, so not shown: envace, seed 1; shared, seed 0; shared, seed 1." in page(part)
