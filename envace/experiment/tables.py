@@ -27,9 +27,7 @@ def policy_table(record: Record) -> list[str]:
     """
     head = ["policy", "seed", "reward, code", "success, code", "reward, rehearsed", "success, rehearsed"]
     head += ["fidelity: exact", "error recall", "malformed"]
-    kinds: dict[
-        tuple[int, str, str], dict[tuple[str, ...], str]
-    ] = {}  # figures, and the first arm with them
+    kinds: dict[tuple[int, str, str], dict[tuple[str, ...], str]] = {}  # figures, and the first arm with them
     for name, arm in record["arms"].items():
         for seed, found in arm["seeds"].items():
             for role, figures in found["policies"].items():
